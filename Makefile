@@ -67,8 +67,8 @@ lit: dev  ## lit: test/**/*.mlir
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: pytest
-pytest: dev  ## pytest: test/unit and test/e2e
-	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal
+pytest: dev  ## pytest: test/unit and test/e2e; of the slow tests a third, drawn by the commit
+	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --draw-slow
 
 .PHONY: quick
 quick: dev  ## pytest without the slow tests, then lit
@@ -94,7 +94,7 @@ small-models: dev  ## Random small models on chips with more cores than elements
 	@$(BIN)/python tools/check_small_models.py 1000
 
 .PHONY: exhaustive
-exhaustive: dev  ## pytest with all cases of which `make pytest` draws some by the commit
+exhaustive: dev  ## pytest with all tests and cases of which `make pytest` draws some by the commit
 	@T10_ALL_CASES=1 $(BIN)/pytest -q -n $(JOBS) --dist worksteal
 
 .PHONY: mutants

@@ -37,6 +37,7 @@ def test_the_seven_architectures_are_bundled_in_both_precisions() -> None:
     assert set(ARCHITECTURES) == {f"{name}_{dtype}" for name in names for dtype in ("fp16", "fp32")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECOND)
 def test_it_runs_right_on_64_cores(name: str) -> None:
     """With room for its program, as `test_device_models` has compiled it."""
@@ -48,11 +49,13 @@ def test_a_single_operator_runs_right_on_64_cores(name: str) -> None:
     check(name, "test-64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_ALL_CORES)
 def test_it_runs_right_on_1472_cores(name: str) -> None:
     check(name, "ipu-mk2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["test-4", "test-16"])
 def test_other_inputs_run_right_too(chip: str) -> None:
     path = MODELS / "bert_fp32.onnx"

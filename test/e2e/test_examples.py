@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 
+@pytest.mark.slow
 def test_the_library_example_prints_plans_that_rotate() -> None:
     done = subprocess.run(
         [sys.executable, EXAMPLES / "compile_and_run.py"],
@@ -44,6 +45,7 @@ def test_the_examples_of_other_frameworks_agree_with_them(package: str, example:
     assert max(errors) < 1e-4
 
 
+@pytest.mark.slow
 def test_little_memory_changes_plans_but_not_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     model, chip = EXAMPLES / "models" / "resnet18_fp16.onnx", EXAMPLES / "small-memory.yaml"
     assert main(["verify", str(model), "--chip", str(chip), "--prove"]) == 0

@@ -61,6 +61,7 @@ def ways(name: str, chip: str) -> Iterator[ModulePlan]:
         seen.append(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip_name", CHIPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_plan_is_legal_and_runs_right_as_fast_as_predicted(name: str, chip_name: str) -> None:
@@ -95,6 +96,7 @@ LEFT_OVER = {"retnet_fp16": 0.001}
 """What a result that takes an operand's place takes more than is known while choosing, as a part of the model."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip_name", CHIPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_gap_is_proved(name: str, chip_name: str) -> None:
@@ -105,6 +107,7 @@ def test_the_gap_is_proved(name: str, chip_name: str) -> None:
     assert optimality.gap <= PlanOptions().gap + LEFT_OVER.get(name, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.05, 1.0])
 def test_another_gap_keeps_its_promise(gap: float) -> None:
     graph = imported("opt_fp16").plan.graph

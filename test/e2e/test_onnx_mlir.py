@@ -30,6 +30,7 @@ def test_every_text_that_is_listed_is_there() -> None:
     assert set(onnx_mlir.expectations(EXPECTED)) <= set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_of_each(FORMS))
 def test_every_model_is_equal_or_refused_as_stated(name: str) -> None:
     row = onnx_mlir.measure(TEXTS / name, Namespace(extent=2, chips="test-16,test-64,ipu-mk2"))
@@ -46,6 +47,7 @@ def test_the_tool_says_whether_all_is_as_expected(only: str, code: int, tmp_path
     assert f"{2 - code} texts: " in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "first"),
     [("mlp_dynamo.ir", ["--t10-import=shape=batch=2"]), ("mixed_dynamo.basic", []), ("x_old_opset7.ir", [])],

@@ -33,6 +33,7 @@ def check(name: str, chip: str, folder: Path, objects: Path) -> None:
         assert result.cycles > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_emitted_programs_of_models_compute_them(name: str, tmp_path: Path, objects: Path) -> None:
     check(name, "test-16", tmp_path, objects)

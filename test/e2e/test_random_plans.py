@@ -19,6 +19,7 @@ seeds = st.integers(0, (1 << 32) - 1)
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_random_plans_compute_what_numpy_does(share: int) -> None:
     """Run cases drawn by the commit, in shares so that several processes can take them."""
@@ -32,6 +33,7 @@ def test_random_plans_compute_what_numpy_does(share: int) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(2))
 def test_planned_models_compute_what_numpy_does(share: int) -> None:
     """Run cases drawn by the commit, half of them with any plans of the time x memory fronts."""

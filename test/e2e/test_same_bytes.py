@@ -13,6 +13,7 @@ from support.draw import drawn
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", drawn(["llama2_fp16", "resnet18_fp16"], 1))
 def test_two_processes_write_the_same_files(model: str, tmp_path: Path) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]

@@ -24,6 +24,7 @@ def test_both_exporters_and_old_and_new_opsets_are_there() -> None:
     assert max(opsets) >= 23
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_export_computes_what_pytorch_computes(path: Path) -> None:
     inputs, references = split_reference(read_arrays(path.with_suffix(".npz")))

@@ -55,6 +55,7 @@ def test_data_moves_up_to_make_room_for_the_program() -> None:
         np.testing.assert_array_equal(value, before[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_measured", [False, True])
 @pytest.mark.parametrize("name", ["mlp", "conv", "bert_fp16"])
 def test_a_saved_model_is_lowered_to_the_same_program(

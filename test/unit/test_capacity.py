@@ -68,6 +68,7 @@ def test_tensors_of_more_dims_than_are_searched_are_refused(tmp_path: Path) -> N
         compile(path, "test-4")
 
 
+@pytest.mark.slow
 def test_sums_of_any_number_of_tensors_are_cut_into_operators_that_can_be_searched(tmp_path: Path) -> None:
     names = [f"x{i}" for i in range(MOST_OPERANDS + 2)]
     path = save(

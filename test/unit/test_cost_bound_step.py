@@ -126,6 +126,7 @@ def test_maps_of_whole_vectors_are_bounded_closely():
     assert np.quantile(found, 0.1) >= 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_members", [1, 2, 3, 8])
 def test_epilogues_are_bounded(n_members: int):
     steps = CountedSteps(load_chip("test-16"))
@@ -175,6 +176,7 @@ def test_look_ups_are_bounded_in_longer_windows():
     assert np.quantile(_ratios(tasks()), 0.5) >= 0.55
 
 
+@pytest.mark.slow
 def test_sums_are_bounded_in_longer_windows():
     """In the window of an output, shares may be of single elements; in that of an input, lines that are not copied."""
 

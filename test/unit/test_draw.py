@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from support.draw import ALL, dealt, drawn, one_of_each
 
@@ -35,3 +39,16 @@ def test_what_one_half_does_not_get_the_other_does(monkeypatch: pytest.MonkeyPat
     first, second = dealt([(number, number + 1) for number in range(0, 100, 2)])
     assert sorted([*first, *second]) == list(CASES)
     assert {number // 2 for number in first} == {number // 2 for number in second} == set(range(50))
+
+
+def test_a_third_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
+    root = Path(__file__).parents[2]
+    words = [sys.executable, "-m", "pytest", "-q", "--collect-only", "test/unit/test_extremes.py"]
+
+    def collected(*more: str) -> set[str]:
+        done = subprocess.run([*words, *more], cwd=root, capture_output=True, text=True, check=True)
+        return {line for line in done.stdout.splitlines() if "::" in line}
+
+    every, slow, part = collected(), collected("-m", "slow"), collected("--draw-slow")
+    assert every - slow < part < every
+    assert len(part & slow) == -(-len(slow) // 3)

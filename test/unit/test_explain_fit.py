@@ -64,6 +64,7 @@ def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
     graph = MODELS[name]
@@ -85,6 +86,7 @@ def test_what_is_held_adds_up_to_what_is_needed() -> None:
     assert error.operator in {spec.name for spec in LAYERS.operators}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_what_is_said_to_be_needed_does_not_depend_on_the_end_of_the_memory(name: str) -> None:
     """Memory that is no whole number of 16 bytes holds no more data; what is lost so is not lacking."""

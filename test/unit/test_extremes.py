@@ -152,6 +152,7 @@ def test_what_a_scatter_adds_is_rounded_once_and_leaves_zeros(tmp_path: Path) ->
     check(found, {"y": np.array([2050, -0.0, 0, -0.0], np.float16)})
 
 
+@pytest.mark.slow
 def test_selections_rank_nans_and_infinities(tmp_path: Path) -> None:
     """An extreme is the first NaN, if there is one; TopK takes NaN for the largest, as ONNX Runtime does."""
     nodes: list[Node] = [
@@ -170,6 +171,7 @@ def test_selections_rank_nans_and_infinities(tmp_path: Path) -> None:
     check(found, wanted | {name: runtime[name] for name in runtime if name[:5] in ("value", "place")})
 
 
+@pytest.mark.slow
 def test_ranks_in_stages_keep_nans(tmp_path: Path) -> None:
     """A long axis is ranked by chunks, the last of which is padded."""
     n, k = 1213, 20
@@ -215,6 +217,7 @@ def test_running_sums_leave_out_what_is_behind(n: int, tmp_path: Path) -> None:
     check(found, referenced(path, {"x": x}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
 def test_a_sequence_of_no_steps_ends_at_zero(kind: str, tmp_path: Path) -> None:
     """As in ONNX Runtime, whatever the initial state is."""

@@ -27,6 +27,7 @@ STAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["gather", *drawn(["nerf_fp32", "opt_fp16", "vit_fp16", "resnet18_fp32"], 1)]
 )
@@ -54,6 +55,7 @@ def test_options_are_as_repeatable(options: str) -> None:
             assert str(module) == once, stage
 
 
+@pytest.mark.slow
 def test_planning_anew_gives_the_same_plan() -> None:
     module = import_model(MODELS / "bert_fp16.onnx").module
     with module.context, ir.Location.unknown():

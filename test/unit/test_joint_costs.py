@@ -50,6 +50,7 @@ def graph(request: pytest.FixtureRequest) -> Graph:
     return found
 
 
+@pytest.mark.slow
 def test_a_settled_choice_costs_what_its_plan_costs(graph: Graph) -> None:
     made = planning(graph, CHIP)
     for number in range(N_CHOICES):
@@ -151,6 +152,7 @@ def test_bytes_are_those_alive_at_every_moment(graph: Graph) -> None:
         assert not (surplus.any() and is_exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", drawn(range(N_SHARES), N_DRAWN))
 def test_random_graphs_cost_and_hold_what_was_said(share: int) -> None:
     n_exact = 0

@@ -82,6 +82,7 @@ def sweep(request: pytest.FixtureRequest) -> Sweep:
     return swept(request.param)
 
 
+@pytest.mark.slow
 def test_no_plan_goes_beyond_a_core(sweep: Sweep) -> None:
     for chip, *plans in zip(sweep.chips, sweep.exact, sweep.greedy, strict=True):
         for plan in plans:

@@ -130,6 +130,7 @@ def chosen_cycles(graph: Graph, chip: ChipSpec) -> int:
     return found.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("links", LINKS, ids=["slow", "fast"])
 @pytest.mark.parametrize(("graph", "n_cores"), CASES, ids=lambda each: getattr(each, "name", each))
 def test_no_combination_of_plans_without_rotation_is_faster(

@@ -22,6 +22,7 @@ from t10.plan.search.producer_layouts import following_plan
 from t10.plan.verify import verify_operator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [*drawn(range(34), 8), *drawn([180, 359], 1)])
 def test_a_small_model_is_read_back_proved_and_computes_as_onnxruntime(seed: int, tmp_path: Path) -> None:
     assert disagreement(*small_model(seed), chip_of(seed), tmp_path) is None

@@ -246,6 +246,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_write_into_devices_and_fifos(name: str, made: Path, tmp_path: Path) -> None:
     null, full = tmp_path / "null", tmp_path / "full"

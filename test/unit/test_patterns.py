@@ -168,6 +168,7 @@ def test_a_loop_that_writes_one_constant_is_a_fill(map_: str, yielded: str, is_f
     assert ("linalg.fill" in names, "linalg.generic" in names) == (is_fill, not is_fill)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp", "conv", "gather", *drawn(["bert_fp32", "resnet18_fp16"], 1)])
 def test_nothing_is_left_to_clean_up_in_a_compiled_model(name: str) -> None:
     text = compiled(name, "test-16").module
@@ -176,6 +177,7 @@ def test_nothing_is_left_to_clean_up_in_a_compiled_model(name: str) -> None:
         assert module_text(module) == text
 
 
+@pytest.mark.slow
 def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     chip = load_chip("test-16")
     imported = import_model(MODELS / "retnet_fp32.onnx")

@@ -42,6 +42,7 @@ def pins_file(path: Path, *operators: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drawn(["bert_fp16", "resnet18_fp32", "llama2_fp16", "vit_fp32"], 1))
 def test_a_plan_given_back_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     path = MODELS / f"{name}.onnx"
@@ -51,6 +52,7 @@ def test_a_plan_given_back_gives_the_same_bytes(name: str, tmp_path: Path) -> No
         assert (first / file).read_bytes() == (again / file).read_bytes(), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chip"), [("mlp", "test-16:sram_bytes=40960"), ("vit_fp16", "test-16")])
 def test_the_program_of_a_plan_given_back_is_that_of_the_plan(name: str, chip: str, tmp_path: Path) -> None:
     path = MODELS / f"{name}.onnx"

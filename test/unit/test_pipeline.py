@@ -51,6 +51,7 @@ def imported(name: str) -> Any:
     return import_model(MODELS / f"{name}.onnx").module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gather", *drawn(["bert_fp16", "resnet18_fp32", "vit_fp16"], 1)])
 def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)
@@ -70,6 +71,7 @@ def test_one_call_leaves_what_the_passes_leave(name: str) -> None:
         assert program.copies == stated.copies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gather", "mlp", *drawn(["bert_fp16", "resnet18_fp32"], 1)])
 def test_planning_beside_the_program_leaves_what_the_passes_leave(name: str) -> None:
     at_once, step_by_step = imported(name), imported(name)

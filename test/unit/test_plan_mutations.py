@@ -72,6 +72,7 @@ def tried(rng: Random, plan: ModulePlan, chip: ChipSpec, n_mutations: int, count
     return slipped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
 def test_no_harmful_mutation_of_a_random_plan_slips_through(share: int) -> None:
     counts: Counter[str] = Counter()

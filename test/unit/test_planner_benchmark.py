@@ -66,6 +66,7 @@ def test_a_model_that_is_too_large_says_so() -> None:
     assert outcome.seconds_by_stage["import"] > 0
 
 
+@pytest.mark.slow
 def test_a_section_writes_its_bars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bars.json"
     code = main(["--only", "models", "--models", "nerf", "--json", str(file)])

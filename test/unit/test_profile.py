@@ -319,6 +319,7 @@ def test_measured_steps_are_those_that_run(model: str) -> None:
     assert ran.cycles == pytest.approx(measured.execute(inputs).cycles, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "sram_bytes"),
     [(2, 33424), (15, 32392), (20, 22688), (21, 28944), (57, 24880), (81, 29872), (94, 20640), (1121, 35472)],

@@ -50,6 +50,7 @@ def model_of(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 def test_operators(kind: str, tmp_path: Path) -> None:
     random, limits = np.random.default_rng(3), np.iinfo(kind)

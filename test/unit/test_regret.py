@@ -52,6 +52,7 @@ def shortened(spec: OperatorSpec, rng: Random, power: float) -> OperatorSpec:
     return replace(spec, axes=axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(N_OPERATORS))
 def test_no_legal_pin_is_cheaper_than_the_fastest_plan(number: int) -> None:
     rng = Random(number)

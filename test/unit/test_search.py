@@ -57,6 +57,7 @@ def random_case(seed: int, largest: int = 400) -> tuple[OperatorSpec, ChipSpec, 
     return spec, chip, replace(options, max_front=10_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", drawn(range(0, N_RANDOM, PER_SHARE), N_SHARES))
 def test_fronts_of_random_operators_equal_brute_force(first: int) -> None:
     for seed in range(first, first + PER_SHARE):
@@ -112,6 +113,7 @@ KINDS = (
 """Products have the largest spaces, and the same closed forms and codelets: one of them is drawn."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [SPECS[name] for name in one_of_each(KINDS)],
@@ -166,6 +168,7 @@ def front_on_16_cores(spec: OperatorSpec) -> list[PricedPartition]:
     return found_front(spec, CHIP, COST, PlanOptions())
 
 
+@pytest.mark.slow
 def test_threads_find_the_same_fronts() -> None:
     kinds = [
         specs.matmul(64, 96, 80),

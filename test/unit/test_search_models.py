@@ -59,6 +59,7 @@ def test_what_is_pruned_is_not_on_the_front(spec: OperatorSpec) -> None:
     assert pruned.statistics.n_plans == whole.statistics.n_plans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [BERT_LARGE["scores"], BERT_LARGE["embedding"], RESNET_18["pool"]],

@@ -103,6 +103,7 @@ def random_partition(extents: Sequence[int], n_cores: int, rng: Random) -> list[
     return f_op
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model_of", "n_cores", "pins"),
     [

@@ -135,6 +135,7 @@ def merged(of: list[Case]) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.uint8, np.uint32])
 def test_every_operator_is_computed_without_sign_on_every_engine(kind: Any, tmp_path: Path) -> None:
     every = cases(kind)
