@@ -17,7 +17,8 @@ import numpy as np
 
 from t10.core.arrays import Ints
 from t10.plan.joint.improve import Neighbourhood
-from t10.plan.joint.relaxation import Bound, Region, Relaxation
+from t10.plan.joint.loosen import relaxation_of
+from t10.plan.joint.relaxation import Bound, Region
 from t10.plan.joint.selection import Selection
 
 MOST_INTERVALS = 3000
@@ -72,7 +73,7 @@ class _Search:
 
     def __init__(self, selection: Selection, starts: Iterable[Ints]) -> None:
         self.selection = selection
-        self.relaxation = Relaxation(selection)
+        self.relaxation = relaxation_of(selection)
         self.near = Neighbourhood(selection)
         self.best: Ints | None = None
         self.best_cycles = 0
@@ -190,26 +191,6 @@ class _Search:
         return found.bound_cycles
 
 
-def _begun(selection: Selection, starts: Sequence[Ints]) -> _Search | None:
-    """Return a search to begin with, None where operators are too entangled to be eliminated one by one."""
-    try:
-        return _Search(selection, starts)
-    except ValueError as error:
-        if "too entangled" not in str(error):
-            raise
-        return None
-
-
-def _unproved(selection: Selection, starts: Sequence[Ints]) -> Solution | None:
-    """Return the best of `starts` that fits, improved, with no bound: where no elimination can give any."""
-    near = Neighbourhood(selection)
-    fitting = [near.improved(rows) for rows in starts if selection.fits(rows)]
-    if not fitting:
-        return None
-    best = min(fitting, key=selection.cycles)
-    return Solution(best, selection.cycles(best), 0)
-
-
 def solve(
     selection: Selection,
     gap: float,
@@ -222,10 +203,7 @@ def solve(
     Stops at the relative `gap`, or when intervals cannot be halved; with the best it has, after so much `work` (see
     `Relaxation.work`: the same on every machine), or when `is_over` says so.
     """
-    starts = list(starts)
-    search = _begun(selection, starts)
-    if search is None:
-        return _unproved(selection, starts)
+    search = _Search(selection, starts)
     rows = selection.rows
     least = sum(int(rows.idle_bytes[list(selection.rows_of(o))].min()) for o in range(selection.n_operators))
     most = sum(int(rows.idle_bytes[list(selection.rows_of(o))].max()) for o in range(selection.n_operators))
