@@ -26,6 +26,7 @@ from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import Method
 from t10.plan.schedule import as_placed, schedule_module, sum_of_cycles
+from t10.plan.search.pareto import Front
 from t10.plan.verify import verify_module
 
 CHIP = load_chip("test-16")
@@ -185,3 +186,34 @@ def test_where_programs_leave_no_room_plans_of_smaller_programs_are_chosen() -> 
     assert plan.optimality is not None
     assert plan.optimality.method == "exact"
     assert plan.optimality.n_choices > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Dreaded:
+    """A room whose programs are believed to leave no memory to data, and take none."""
+
+    chip: ChipSpec
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return all that the chip has."""
+        del plan
+        return self.chip.data_end_bytes
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return a plan with its buffers in their places."""
+        return DataRoom(self.chip, Wishes(IpuCostModel(self.chip)))(plan)
+
+
+def test_where_algorithm_1_has_too_large_a_program_plans_are_chosen_together_all_the_same() -> None:
+    graph, options = GRAPHS[1], PlanOptions()
+    whole = schedule_module(graph, CHIP, IpuCostModel(CHIP), fronts_of(graph, CHIP), options)
+    chip = CHIP.model_copy(update={"sram_bytes": whole.peak_bytes * 9 // 8})
+    plan = schedule_module(
+        graph, chip, IpuCostModel(chip), fronts_of(graph, chip), options, room=Dreaded(chip)
+    )
+    assert plan.optimality is not None
+    assert plan.optimality.method == "exact"
+
+
+def fronts_of(graph: Graph, chip: ChipSpec) -> tuple[Front, ...]:
+    return operator_fronts(graph, chip, IpuCostModel(chip), PlanOptions())

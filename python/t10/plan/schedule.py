@@ -157,12 +157,14 @@ def _joint_plan(
     readings: dict[Reading, tuple[Choice, ...] | None] = {
         reading: _by_reading(context, fronts, tables, reading) for reading in READINGS
     }
-    room = context.chip.capacity_bytes - base_bytes(context)
-    room -= _program_bytes(context, fronts, readings, placing)
-    # Where data fit, but not beside any program, plans are chosen whose programs are smaller.
+    whole_room = context.chip.capacity_bytes - base_bytes(context)
+    room = whole_room - _program_bytes(context, fronts, readings, placing)
+    # Where data fit, but not beside any program, plans are chosen whose programs are smaller: than Algorithm 1's too.
     for breadth in (None, PLAIN):
         planner = JointPlanner(context, fronts, options, readings, report, breadth)
         plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
+        if not is_placed and room < whole_room:
+            plan, is_placed = _beside_program(context, fronts, planner, placing, whole_room, progress)
         if plan is not None:
             return plan
         if not is_placed:
