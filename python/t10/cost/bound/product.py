@@ -271,10 +271,18 @@ class _Way:
     def _row_loops(self) -> list[WalkLoop]:
         """Return the loops over rows, innermost first: axes that the weights lack."""
         order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
-        if self.in_windows and may_step_evenly(self.spec):
-            n, nothing = product(self.boxes, order), self._one * 0
-            return [WalkLoop(n, (nothing, nothing))]
-        return united_loops(self.boxes, order, (self.x, self.spec.output))
+        loops = united_loops(self.boxes, order, (self.x, self.spec.output))
+        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows else None
+        if may_join is None:
+            return loops
+        extents = [product(self.boxes, order), *(self._one for _ in loops[1:])]
+        return [
+            WalkLoop(
+                chosen(may_join, extent, loop.extent),
+                tuple([chosen(may_join, 0, step) for step in loop.steps]),
+            )
+            for extent, loop in zip(extents, loops, strict=True)
+        ]
 
     def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:
         """Return the rows of a launch: the two longest loops."""

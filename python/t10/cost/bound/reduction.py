@@ -164,8 +164,8 @@ class _Nest:
         )
         n_vectors, others = -(-column.extent // own.lanes), self.n_outputs // column.extent
         vectors = -(-n_vectors // N_WORKERS) * others
-        if self.may_join:
-            vectors = -(-n_vectors * others // N_WORKERS)
+        if self.may_join is not None:
+            vectors = chosen(self.may_join, -(-n_vectors * others // N_WORKERS), vectors)
         for loop in self.outputs if len(self.outputs) > 1 else ():
             # The loop of columns itself has the output's step of one.
             share = -(-loop.extent // N_WORKERS) * (others // loop.extent) * n_vectors
@@ -197,9 +197,7 @@ class _Nest:
         ways += [(own, when, self.longest) for when, own in first.point_ways()]
         if not ways or not last:
             return None
-        alone, may_unite = _busiest([loop.extent for loop in self.outputs]), self.may_unite()
-        if self.may_join:
-            alone = -(-self.n_outputs // N_WORKERS)
+        alone, may_unite = self.joined(_busiest([loop.extent for loop in self.outputs])), self.may_unite()
         best: Column = IMPOSSIBLE
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
@@ -277,12 +275,9 @@ class _Nest:
         return either(*alike) if alike else never(self.n_terms)
 
     @property
-    def may_join(self) -> bool:
-        """Return whether loops over outputs that are apart in a box may be one: windows end as far apart as they step.
-
-        Windows of two positions have 38 rows where 19 places are two rows apart, and the next image follows evenly.
-        """
-        return self.in_windows and may_step_evenly(self.spec)
+    def may_join(self) -> Column | None:
+        """Return where loops over outputs that are apart in a box may be one; None of nowhere."""
+        return may_step_evenly(self.spec, self.boxes) if self.in_windows else None
 
     @property
     def is_one_pass(self) -> bool:
@@ -305,10 +300,8 @@ class _Nest:
         In an output's longer window, all rows may begin alike in a word.
         """
         per_word = max(WORD_BYTES // self.sizes[-1], 1)
-        if self.may_join:
-            return -(-self.n_outputs // N_WORKERS)
         if per_word == 1:
-            return _busiest([loop.extent for loop in self.outputs])
+            return self.joined(_busiest([loop.extent for loop in self.outputs]))
         spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
         order = axis_order(spec.output)
         cuts = [self.boxes[:, axis] < spec.extents[axis] for axis in order[1:]] if self.in_windows else []
@@ -328,7 +321,12 @@ class _Nest:
             n_rows = product(self.boxes, order[:place])
             share = -(-n_rows // N_WORKERS) * (self.n_outputs // n_rows)
             result = np.minimum(result, chosen(is_cut, share, self.n_outputs))
-        return result
+        return self.joined(result)
+
+    def joined(self, share: Column) -> Column:
+        """Return a share of outputs, an even one where loops over them may be one."""
+        even = -(-self.n_outputs // N_WORKERS)
+        return share if self.may_join is None else chosen(self.may_join, even, share)
 
     def members(self, axes: Sequence[int]) -> list[Members]:
         """Return which inputs walk an axis, in all ways that there are."""
@@ -360,7 +358,7 @@ class _Nest:
 
     def around_outputs(self) -> Column:
         """Return what loops around the innermost one over outputs take, along rows and point by point."""
-        if len(self.outputs) == 1 or self.may_join:
+        if len(self.outputs) == 1:
             return 0
         extent = self.outputs[-1].extent
         for loop in reversed(self.outputs[:-1]):
@@ -371,7 +369,8 @@ class _Nest:
         is_shared = shared * others == self.busiest() if self.sizes[-1] >= WORD_BYTES else always(extent)
         passes = chosen(is_shared, np.minimum(shared, passes), passes)
         cycles = LEVEL_CYCLES + POINTER_CYCLES * min(self.n_moving, 1)
-        return cycles * chosen(others == 1, 0, passes)
+        is_one = others == 1 if self.may_join is None else either(others == 1, self.may_join)
+        return cycles * chosen(is_one, 0, passes)
 
     @property
     def n_moving(self) -> int:
