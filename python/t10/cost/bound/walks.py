@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +52,14 @@ def may_step_evenly(spec: OperatorSpec, boxes: Boxes) -> Column | None:
     apart, and the next image follows evenly.
     """
     found: list[Column] = []
-    for dim in (dim for operand in spec.inputs for dim in operand.dims if len(dim.terms) > 1):
+    for outer, dim in (
+        pair for operand in spec.inputs for pair in pairwise(d for d in operand.dims if d.terms)
+    ):
+        # Around a window of strides, what steps by several of its rows never follows evenly.
+        if len(dim.terms) < 2 or all(
+            term.coefficient > 1 or term.axis not in spec.output.axes for term in outer.terms
+        ):
+            continue
         far, near = sorted(dim.terms, key=lambda term: -term.coefficient)[:2]
         if far.coefficient > 1 and far.axis in spec.output.axes:
             positions = boxes[:, near.axis]
