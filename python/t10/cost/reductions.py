@@ -104,7 +104,7 @@ def rounds_cycles(
     if n_members == 1:
         return total
     make = all_rounds if mode == "all" else scatter_rounds
-    known: dict[tuple[int, int, bytes, bytes], int] = {}
+    known: dict[tuple[int, int, int, bytes, bytes], int] = {}
     for one in make(
         Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
     ):
@@ -112,7 +112,9 @@ def rounds_cycles(
         begin = one.first * item_bytes
         if is_apart or places is None:
             begin %= WIDE_BYTES
-        key = one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
+        # Who waits for whom goes by how far away those are of which a core takes.
+        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places) else 0
+        key = turn, one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
         if key not in known:
             additions = added(one)
             if additions is None:
@@ -138,8 +140,7 @@ def exchange_cycles(
     """
     sizes = one.widths[one.widths > 0] * item_bytes
     most, least = int(sizes.max()), int(sizes.min())
-    is_known = part_words(chip, least) <= part_words(chip, most) if is_apart else places is None
-    if not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED:
+    if _is_scheduled(chip, one, item_bytes, is_apart, places):
         moves = one.moves if cores is None else _among(one.moves, cores)
         n_cores = len(one.widths) if cores is None else int(cores.max()) + 1
         return phase_cycles(
@@ -149,6 +150,16 @@ def exchange_cycles(
         # What many cores want of one is sent to all of them at once.
         return int(parts_cycles(chip, most, one.n_parts - 1, 0 if is_apart else 1, 1))
     return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
+
+
+def _is_scheduled(
+    chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None
+) -> bool:
+    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
+    sizes = one.widths[one.widths > 0] * item_bytes
+    is_even = part_words(chip, int(sizes.min())) <= part_words(chip, int(sizes.max()))
+    is_known = is_even if is_apart else places is None
+    return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
 
 
 @lru_cache(maxsize=KEPT_PLANS)
