@@ -52,7 +52,7 @@ def by_kind(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Iterator
     """Yield kinds of statements of an operator with their price and what they take."""
     cycles = scheduled.active.cycles
     took = {"compute": 0, "shift": 0, "reduce": 0, "arrive": 0}
-    kinds = {Arrive: "arrive", Shift: "shift", Reduce: "reduce"}
+    kinds: dict[type, str] = {Arrive: "arrive", Shift: "shift", Reduce: "reduce"}
     for statement, each in zip(scheduled.body, measured, strict=True):
         took[kinds.get(type(statement), "compute")] += each
     prices = (cycles.compute, cycles.shift, cycles.reduce, cycles.relayout + cycles.setup)
