@@ -10,13 +10,13 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
-from t10.core.contiguous_parts import is_cut
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.runs import epilogue_run
 from t10.core.shift_rounds import shift_bytes
+from t10.core.sub_task_nest import is_uneven
 
 
 class Costs(MoveCosts, Protocol):
@@ -102,8 +102,17 @@ class ShiftCosts(Protocol):
 
 
 @runtime_checkable
+class GroupCosts(Protocol):
+    """What a cost model says that looks at which cores combine partial sums, not at their number alone."""
+
+    def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles in which the partial sums of several cores are combined; None where it does not look."""
+        ...
+
+
+@runtime_checkable
 class PartCosts(Protocol):
-    """What a cost model says that looks at the parts of sub-tasks that cross the ends of windows."""
+    """What a cost model says that looks at what every core does in every sub-task, part by part."""
 
     def part_cycles(
         self, spec: OperatorSpec, plan: OperatorPlan
@@ -112,6 +121,10 @@ class PartCosts(Protocol):
 
         None where it does not look at that: then every step is one box.
         """
+        ...
+
+    def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
+        """Return whether some core's accumulators are filled before the first step."""
         ...
 
 
@@ -137,7 +150,7 @@ def part_cycles(
     costs: object, spec: OperatorSpec, plan: OperatorPlan
 ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
     """Return by loop positions the cycles of a sub-task's parts; None where a step takes what a whole box does."""
-    return costs.part_cycles(spec, plan) if isinstance(costs, PartCosts) and is_cut(spec, plan) else None
+    return costs.part_cycles(spec, plan) if isinstance(costs, PartCosts) and is_uneven(spec, plan) else None
 
 
 def step_part_cycles(
@@ -149,7 +162,7 @@ def step_part_cycles(
 
 
 def nest_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    """Return the cycles of all compute steps of a nest, and of filling accumulators that no step begins."""
     parts = part_cycles(costs, spec, plan)
     steps = whole_cycles(costs, spec, plan) if parts is None else sum(map(sum, parts.values()))
     return fill_cycles(costs, spec, plan) + steps
@@ -174,8 +187,11 @@ def box_cycles(
 
 
 def fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles in which accumulators are filled: where they rotate; elsewhere the first steps begin."""
-    if not rotates_output(spec, plan):
+    """Return the cycles in which accumulators are filled: where they rotate, or a first step may be all padding.
+
+    Elsewhere the first steps begin.
+    """
+    if not rotates_output(spec, plan) and not (isinstance(costs, PartCosts) and costs.fills(spec, plan)):
         return 0
     return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
 

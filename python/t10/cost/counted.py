@@ -113,9 +113,23 @@ class CountedSteps:
 
     def reductions(self, spec: OperatorSpec, mode: ReduceMode, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles in which members combine windows of so many elements, launches included; 0 for one."""
-        dtype, combine = spec.acc_dtype, spec.combine
-        if combine == "none":
+        if spec.combine == "none":
             return np.zeros_like(n_members)
+        cycles = self._reductions(spec, mode, n_members, n_slots)
+        formula = all_reduce_formula if mode == "all" else reduce_scatter_formula
+        return self._known(cycles, lambda steps: formula(self.chip, steps, spec, n_members, n_slots))
+
+    def combined(self, spec: OperatorSpec, mode: ReduceMode, n_slots: int, cores: Ints) -> int | None:
+        """Return what `reductions` does of groups of these cores, (groups, members); None if not known."""
+        numbers = np.array([cores.shape[1]]), np.array([n_slots])
+        cycles = int(self._reductions(spec, mode, *numbers, cores)[0])
+        return None if cycles == UNKNOWN else cycles
+
+    def _reductions(
+        self, spec: OperatorSpec, mode: ReduceMode, n_members: Ints, n_slots: Ints, cores: Ints | None = None
+    ) -> Ints:
+        """Return what `reductions` does as far as it is known, among groups of the first cores or of `cores`."""
+        dtype, combine = spec.acc_dtype, spec.combine
         lie, places = (self.lies.combine, self.lies.places) if self.lies else (Lie.best(2), None)
 
         def added(one: Round) -> int | None:
@@ -125,13 +139,11 @@ class CountedSteps:
         def cycles_of_row(row: AxisSizes) -> int | None:
             apart, (n_members, n_slots) = bool(lie.apart), row
             numbers = self.chip, mode, dtype, n_members, n_slots
-            return rounds_cycles(*numbers, added, is_apart=apart, places=places)
+            return rounds_cycles(*numbers, added, is_apart=apart, places=places, cores=cores)
 
-        kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places)
-        table = np.stack(np.broadcast_arrays(n_members, n_slots), axis=1)
-        formula = all_reduce_formula if mode == "all" else reduce_scatter_formula
-        cycles = _each_of(kept, table, cycles_of_row)
-        return self._known(cycles, lambda steps: formula(self.chip, steps, spec, n_members, n_slots))
+        who = b"" if cores is None else cores.tobytes()
+        kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places, who)
+        return _each_of(kept, np.stack(np.broadcast_arrays(n_members, n_slots), axis=1), cycles_of_row)
 
     def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
