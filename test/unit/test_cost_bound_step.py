@@ -147,6 +147,26 @@ def test_epilogues_are_bounded(n_members: int):
     assert np.quantile(found, 0.25) >= (0.9 if n_members == 1 else 0.35)
 
 
+def test_epilogues_over_one_column_are_bounded_closely():
+    """Where the last axis has one point, rows lie along the one before it."""
+    steps = CountedSteps(load_chip("test-16"))
+    found: list[float] = []
+    for _, spec, box in _drawn(random_epilogue, 40, "one column"):
+        if len(spec.axes) != 3 or spec.output.axes != {0, 1}:
+            continue
+        last = spec.output.dims[-1].terms[0].axis
+        windows = tuple(1 if axis in (last, *spec.reduction_axes) else n for axis, n in enumerate(box))
+        slots, runs, members = (
+            np.array([n]) for n in (prod(windows), epilogue_run(spec, windows, prod(windows)), 1)
+        )
+        bound = int(np.max(epilogue_bound(spec, slots, runs, members, steps.chip.launch_cycles)))
+        cycles = int(steps.end(spec, np.array([windows]), members)[0])
+        assert bound <= cycles, (spec, windows, bound, cycles)
+        found.append(bound / cycles)
+    assert len(found) > 40
+    assert np.quantile(found, 0.5) >= 0.9
+
+
 def test_look_ups_are_bounded_closely():
     """They are priced as if every index found its row."""
 

@@ -166,3 +166,12 @@ def simulated_cycles(plan: ModulePlan, chip: ChipSpec, costs: IpuCostModel) -> i
     weights = {value.name: values[value.name] for value in plan.graph.weights}
     inputs = {value.name: values[value.name] for value in plan.graph.inputs}
     return sum(each.cycles for each in simulate(plan, chip, costs, weights, inputs).timeline)
+
+
+def test_a_bound_is_not_above_what_the_plan_takes_where_its_buffers_lie() -> None:
+    module = plan_module(mlp_graph(32, (64, 128, 64)), CHIP, cost=COST)
+    assert module.optimality is not None
+    loose = replace(module, optimality=replace(module.optimality, bound_cycles=10 * sum_of_cycles(module)))
+    lying = as_placed(loose, CHIP, COST)
+    assert lying.optimality is not None
+    assert lying.optimality.bound_cycles <= lying.optimality.cycles == sum_of_cycles(lying)

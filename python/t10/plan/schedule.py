@@ -420,7 +420,10 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     plan = replace(plan, operators=tuple(operators))
     if plan.optimality is None:
         return plan
-    return replace(plan, optimality=replace(plan.optimality, cycles=sum_of_cycles(plan)))
+    cycles = sum_of_cycles(plan)
+    # The bound is of prices as if all lay well: where code happens to be faster, the plan itself takes fewer.
+    bound = min(plan.optimality.bound_cycles, cycles)
+    return replace(plan, optimality=replace(plan.optimality, cycles=cycles, bound_cycles=bound))
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
