@@ -7,7 +7,7 @@
 
 "limit" adds up the larger of two times over all products: their multiply-accumulates at the engine's f16 peak, and the
 elements of their larger operand at 4 per cycle and core, which is what a core loads. "peak" is the share of the f16
-peak, "moves" the share of cycles in which nothing is computed: shifts, reductions, relayouts, set-up. Cycles are modelled.
+peak, "moves" the share of cycles in which nothing is computed: shifts, reductions, relayouts, set-up.
 """
 
 from __future__ import annotations

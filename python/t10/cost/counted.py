@@ -39,7 +39,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
-from t10.cost.work import end, fill, rows, step, sub_task
+from t10.cost.work import end, fill, made_of_accumulators, rows, step, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
@@ -98,14 +98,15 @@ class CountedSteps:
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
             return simplified(lying(task, lie) if lie else task)
 
-        lie = self.lies and self.lies.sub_task
+        lie = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
         cycles = _each(_kept("step", lie, *_computed(spec)), table, task_of)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
         neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
-        is_wide = self.lies is None or len(spec.inputs) in self.lies.sub_task.interleaved
+        steps = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
+        is_wide = len(spec.inputs) in steps.interleaved
         lie = Lie(frozenset({0} if is_wide else ()), frozenset())
         kept = _kept("fill", spec.acc_dtype, neutral, lie)
         cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
@@ -130,7 +131,7 @@ class CountedSteps:
     ) -> Ints:
         """Return what `reductions` does as far as it is known, among groups of the first cores or of `cores`."""
         dtype, combine = spec.acc_dtype, spec.combine
-        lie, places = (self.lies.combine, self.lies.places) if self.lies else (Lie.best(2), None)
+        lie, places = self._lie(2, self.lies and self.lies.combine), self.lies and self.lies.places
 
         def added(one: Round) -> int | None:
             nest, work = round_nest(dtype, combine, one)
@@ -163,17 +164,24 @@ class CountedSteps:
         is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
         members = np.where(n_members == 0, BESIDE, n_members)
         table = np.concatenate([members[:, None], np.where(is_output, windows, 1)], axis=1)
-        launch, lie = self.chip.launch_cycles, self.lies and self.lies.end
-        beside = Lie.best(len(spec.epilogue_inputs) + 2)
+        launch, lie = (
+            self.chip.launch_cycles,
+            self._lie(len(spec.epilogue_inputs) + 2, self.lies and self.lies.end),
+        )
+        taken_over = lie if self.lies else made_of_accumulators(spec, lie)
 
         def cycles_of_row(row: AxisSizes) -> int | None:
             if row[0] > 1:
                 return _chunk_cycles(spec, row[1:], row[0], lie, launch)
-            return _cycles(end(spec, row[1:], lie or (beside if row[0] == BESIDE else None)), own_digest())
+            return _cycles(end(spec, row[1:], lie if row[0] == BESIDE else taken_over), own_digest())
 
-        cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
+        cycles = _each_of(_kept("end", spec, lie, taken_over, launch), table, cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs, n_members))
+
+    def _lie(self, n_operands: int, given: Lie | None) -> Lie:
+        """Return how operands of a step lie: as given, else as well as they can on the chip."""
+        return given or Lie.best(n_operands, is_wide=self.chip.has_interleaved_data)
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
         """Return what was counted; where no code was found, what closed forms give, at least their bound."""
@@ -195,7 +203,7 @@ def part_cycles(
     A part takes as long as its slowest core.
     """
     has_zeros = lies is None or lies.has_zeros
-    lie = Lie.best(len(spec.rotatable)) if lies is None else lies.sub_task
+    lie = lies.sub_task if lies else Lie.best(len(spec.rotatable), is_wide=chip.has_interleaved_data)
     try:
         with _lock:
             return _part_cycles(chip.launch_cycles, spec, plan, has_zeros, lie, own_digest())
@@ -305,7 +313,7 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
 
 
 def _chunk_cycles(
-    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie | None, launch_cycles: int
+    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie, launch_cycles: int
 ) -> int | None:
     """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known.
 
@@ -313,7 +321,7 @@ def _chunk_cycles(
     """
     total = -launch_cycles
     for nest, work in chunk_nests(spec, windows, n_members):
-        cycles = _slowest(nest, work, lie or Lie.best(len(nest.operands)))
+        cycles = _slowest(nest, work, lie)
         if cycles is None:
             return None
         total += launch_cycles + cycles

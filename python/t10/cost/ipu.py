@@ -62,8 +62,8 @@ class IpuCostModel(PlainForms):
     lies: StepLies | None = None
 
     def lying(self, lies: StepLies) -> IpuCostModel:
-        """Return the model of steps whose operands lie so."""
-        return replace(self, lies=lies)
+        """Return the model of steps whose operands lie so, as far as the chip's memory lets them."""
+        return replace(self, lies=lies if self.chip.has_interleaved_data else lies.without_interleaved())
 
     @property
     def is_counted(self) -> bool:

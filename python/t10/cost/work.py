@@ -69,7 +69,7 @@ def end(spec: OperatorSpec, windows: AxisSizes, lie: Lie | None = None) -> Task:
     )
     result = _operand(spec.output, lengths)
     task = Task(lengths, inputs, result, "none", function, origin=(0,) * len(lengths))
-    return simplified(lying(task, lie)) if lie else _made_of_accumulators(task)
+    return simplified(lying(task, lie or made_of_accumulators(spec, Lie.best(len(inputs) + 1))))
 
 
 def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:
@@ -90,12 +90,11 @@ def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:
     return simplified(apart(Task(extents, inputs, result, "none", function, origin=(0, 0))))
 
 
-def _made_of_accumulators(task: Task) -> Task:
-    """Return an epilogue's task whose result takes the place of its accumulators where they are of one type."""
-    task = apart(task)
-    if task.inputs[0].dtype == task.output.dtype:
-        task = replace(task, apart=task.apart - {(0, len(task.inputs))})
-    return simplified(task)
+def made_of_accumulators(spec: OperatorSpec, lie: Lie) -> Lie:
+    """Return how an epilogue's operands lie whose result takes the place of accumulators of its type."""
+    if spec.acc_dtype != spec.output.dtype:
+        return lie
+    return replace(lie, apart=lie.apart - {(0, len(spec.epilogue_inputs) + 1)})
 
 
 def fill(dtype: str, neutral: str, n_slots: int) -> Task:
