@@ -122,7 +122,7 @@ def _best(seen: _Seen, apart: frozenset[tuple[int, int]], effort: Effort) -> _Wa
 @lru_cache(maxsize=4096)
 def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
-    prepared = _prepared(nest)
+    prepared = prepared_nest(nest)
     for is_frugal in (False, True):
         best: Scheduled | None = None
         for one in _drafts(prepared, apart, is_frugal=is_frugal):
@@ -137,7 +137,8 @@ def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | No
 
 
 @lru_cache(maxsize=4096)
-def _prepared(nest: RowNest) -> Prepared:
+def prepared_nest(nest: RowNest) -> Prepared:
+    """Return a skeleton ready for selection, which all its drafts begin with."""
     return prepare(nest)
 
 
@@ -164,18 +165,18 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
         for pack in packs(prepared, lanes, apart):
             for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
-                one = _draft(nest, lanes, pack, reloaded, is_frugal)
+                one = drafted(nest, lanes, pack, reloaded, is_frugal=is_frugal)
                 if one is not None:
                     yield one
 
 
 @lru_cache(maxsize=4096)
-def _draft(
-    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], is_frugal: bool
+def drafted(
+    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], *, is_frugal: bool = False
 ) -> Draft | None:
-    """Return a nest's code, None where there is none: with operands apart and without, drafts are the same."""
+    """Return a skeleton's code, None where there is none: with operands apart and without, drafts are the same."""
     try:
-        return draft(_prepared(nest), lanes, pack, reloaded, is_frugal=is_frugal)
+        return draft(prepared_nest(nest), lanes, pack, reloaded, is_frugal=is_frugal)
     except Unselectable:
         return None
 
