@@ -221,3 +221,32 @@ def test_verify_allows_what_the_bound_says_and_no_more(
     # A tolerance that is given is all that is allowed.
     factor = 1.004
     assert verify(capsys, path, "--partials", "f16", "--tolerance", "5e-3")[0] == 1
+
+
+def test_linalg_with_references_has_the_tolerance_of_its_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, inputs = tmp_path / "m.mlir", tmp_path / "in.npz"
+    path.write_text(
+        """
+func.func @main(%x: tensor<4x8xf16> {t10.name = "x"}, %w: tensor<8x6xf16> {t10.name = "w"})
+    -> (tensor<4x6xf16> {t10.name = "y"}) {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<4x6xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %y = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x6xf16>) outs(%init : tensor<4x6xf16>) -> tensor<4x6xf16>
+  return %y : tensor<4x6xf16>
+}
+"""
+    )
+    x, w = (
+        np.random.default_rng(n).normal(0, 1, shape).astype(np.float16)
+        for n, shape in ((0, (4, 8)), (1, (8, 6)))
+    )
+    y = x.astype(np.float32) @ w.astype(np.float32)
+    np.savez(inputs, **{"x": x, "w": w, "ref.y": y})
+    code, text = verify(capsys, path, "--partials", "f16", "--inputs", str(inputs))
+    assert code == 0, text
+    assert "5e-03" in text
+    np.savez(inputs, **{"x": x, "w": w, "ref.y": 1.02 * y})
+    assert verify(capsys, path, "--partials", "f16", "--inputs", str(inputs))[0] == 1

@@ -147,11 +147,19 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
 
 
 def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None:
-    """Return what sums in f16 allow outputs to be off by; None where there are none, or a tolerance is given."""
+    """Return what sums in f16 allow outputs to be off by; None where there are none, or a tolerance is given.
+
+    None as well where references are given for what is no ONNX model: nothing says how its errors grow.
+    """
     operators = executable.plan.graph.operators
     if arguments.tolerance is not None or not any(map(allowed_error, operators)):
         return None
-    model = load_onnx(arguments.model)
+    try:
+        model = load_onnx(arguments.model)
+    except InputError:
+        if arguments.inputs is None:
+            raise
+        return None
     if arguments.inputs is None:
         use_declared_shapes(model)
     return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), operators)
