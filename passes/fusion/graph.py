@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from t10.core.expression import AffineDim, OperatorKind
@@ -246,6 +247,11 @@ def axis_of(nest: Nest, dim: int) -> int | None:
     """Return the axis that is dim `dim` of the result, None where the dim is constant 0."""
     form = nest.out_dims[dim]
     return None if is_zero(form) else form.terms[0].axis
+
+
+def n_terms(nest: Nest) -> int:
+    """Return how many terms are combined to one result."""
+    return prod(extent for extent, kind in zip(nest.extents, nest.kinds, strict=True) if kind == REDUCTION)
 
 
 def is_product(nest: Nest) -> bool:

@@ -1,9 +1,12 @@
 // RUN: t10-opt --t10-fuse=partials=f16 %s | filecheck %s
 // RUN: t10-opt --t10-fuse=partials=f16 --t10-fuse=partials=f16 %s | filecheck %s
 // RUN: t10-opt --t10-fuse %s | filecheck %s --check-prefix=WIDE
+// RUN: t10-opt --t10-fuse="partials=auto partials-tolerance=1.4e-3" %s | filecheck %s --check-prefix=AUTO
+// RUN: not t10-opt --t10-fuse="partials=auto partials-tolerance=-1" %s 2>&1 | filecheck %s --check-prefix=NEGATIVE
 // RUN: not t10-opt --t10-fuse=partials=f64 %s 2>&1 | filecheck %s --check-prefix=BAD
 
-// BAD: partials is 'f64' (expected f32 or f16)
+// NEGATIVE: the tolerance of partials is -1.0 (expected a number of at least 0)
+// BAD: partials is 'f64' (expected f32, f16 or auto)
 
 // A product of f16 summed in f32 and rounded at once, as importers write it: the sum is kept in f16.
 // CHECK-LABEL: func.func @rounded
@@ -96,4 +99,39 @@ func.func @scaled(%x: tensor<4x8xf16>, %w: tensor<8x6xf16>) -> tensor<4x6xf16> {
     linalg.yield %r : f16
   } -> tensor<4x6xf16>
   return %y : tensor<4x6xf16>
+}
+
+// sqrt(8) 2^-11 = 1.381e-3 is within 1.4e-3, sqrt(9) 2^-11 = 1.465e-3 is not.
+// AUTO-LABEL: func.func @lengths
+// AUTO: arith.addf {{.*}} : f16
+// AUTO: arith.addf {{.*}} : f32
+// CHECK-LABEL: func.func @lengths
+// CHECK-NOT: f32
+func.func @lengths(%x: tensor<4x8xf16>, %w: tensor<8x9xf16>, %v: tensor<9x6xf16>) -> tensor<4x6xf16> {
+  %zero = arith.constant 0.0 : f16
+  %small = tensor.empty() : tensor<4x9xf16>
+  %empty = tensor.empty() : tensor<4x6xf16>
+  %first = linalg.fill ins(%zero : f16) outs(%small : tensor<4x9xf16>) -> tensor<4x9xf16>
+  %second = linalg.fill ins(%zero : f16) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %h = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x9xf16>) outs(%first : tensor<4x9xf16>) -> tensor<4x9xf16>
+  %y = linalg.matmul ins(%h, %v : tensor<4x9xf16>, tensor<9x6xf16>) outs(%second : tensor<4x6xf16>) -> tensor<4x6xf16>
+  return %y : tensor<4x6xf16>
+}
+
+// Reductions are not for auto.
+// AUTO-LABEL: func.func @total
+// AUTO: arith.addf {{.*}} : f32
+// CHECK-LABEL: func.func @total
+// CHECK: arith.addf {{.*}} : f16
+func.func @total(%x: tensor<4x2xf16>) -> tensor<4xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<4xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<4xf16>) -> tensor<4xf16>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x2xf16>) outs(%init : tensor<4xf16>) {
+  ^bb0(%e: f16, %acc: f16):
+    %total = arith.addf %acc, %e : f16
+    linalg.yield %total : f16
+  } -> tensor<4xf16>
+  return %sum : tensor<4xf16>
 }
