@@ -418,9 +418,12 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         )
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
     plan = replace(plan, operators=tuple(operators))
-    if plan.optimality is None:
+    known, cycles = plan.optimality, sum_of_cycles(plan)
+    if known is None:
         return plan
-    return replace(plan, optimality=replace(plan.optimality, cycles=sum_of_cycles(plan)))
+    # Choosing takes every step for one that begins where code is slowest: few plans have a step where no core does.
+    known = replace(known, cycles=cycles, bound_cycles=min(known.bound_cycles, cycles))
+    return replace(plan, optimality=known)
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
