@@ -152,9 +152,7 @@ def exchange_cycles(
     return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
 
 
-def _is_scheduled(
-    chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None
-) -> bool:
+def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
     """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
     sizes = one.widths[one.widths > 0] * item_bytes
     is_even = part_words(chip, int(sizes.min())) <= part_words(chip, int(sizes.max()))

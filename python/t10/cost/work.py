@@ -67,9 +67,7 @@ def step_offsets(
     strides = [axis_strides(*each) for each in zip(spec.rotatable, windows, strict=True)]
     found = {(0,) * len(windows)}
     for axis, n in enumerate(pace):
-        lengths = [
-            window[axis] if each[axis] else n for window, each in zip(windows, strides, strict=True)
-        ]
+        lengths = [window[axis] if each[axis] else n for window, each in zip(windows, strides, strict=True)]
         if max(lengths) == n:
             continue
         begins = {

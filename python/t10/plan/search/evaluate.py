@@ -208,7 +208,9 @@ def runs_in_parts(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Bools:
     extents, boxes = np.array(spec.extents), _boxes(lengths, steps)
     padding = f_op * lengths - extents
     zeros = zero_addable_axes(spec)
-    is_left_out = np.array([axis in spec.reduction_axes and axis not in zeros for axis in range(len(extents))])
+    is_left_out = np.array(
+        [axis in spec.reduction_axes and axis not in zeros for axis in range(len(extents))]
+    )
     is_short = (padding > 0) & is_left_out & ((padding >= boxes) | (steps > 1))
     return is_cut_by(spec, ft) | is_short.any(axis=1)
 
