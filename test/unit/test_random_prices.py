@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -10,15 +11,21 @@ import pytest
 from support import random_plans, random_specs
 from support.draw import drawn
 from support.random_cases import CORE_COUNTS, small_chip
+from support.specs import matmul, one_operator_graph
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.graph import TensorValue, View
+from t10.core.plan import CostedPlan, Cycles
 from t10.core.program import Arrive, Reduce, Shift
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost import IpuCostModel
 from t10.emit.lower import lowered_parts
 from t10.emit.patterns import moved
 from t10.errors import UnsupportedOpError
-from t10.plan.schedule import as_placed, costed_arrivals
+from t10.plan.memory.room import DataRoom
+from t10.plan.schedule import as_placed, costed_arrivals, restore_module
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 from t10.profile.steps import timed
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
@@ -89,6 +96,26 @@ def test_random_plans_take_their_prices(share: int) -> None:
             n_refused += 1
     assert found == []
     assert n_refused <= MOST_REFUSED * CASES_PER_SHARE
+
+
+def test_zeros_of_a_view_and_of_a_plan_are_filled_together() -> None:
+    """A view pads k from 6 to 9 with "0.0", the plan from 9 to 10 with "0": one run of zeros on the last core."""
+    spec = matmul(4, 8, 9)
+    view = View("a", "pad", ("x",), (4, 9), "f16", low=(0, 0), value="0.0")
+    graph = replace(one_operator_graph(spec), inputs=(TensorValue("x", (4, 6), "f16"),), views=(view,))
+    f_op, still = (1, 1, 2), ((1, 1, 1),) * 3
+    plan = place(spec, f_op, still, align_pace(spec, f_op, still))
+    assert plan is not None
+    chip = small_chip(4)
+    cost = IpuCostModel(chip)
+    priced = restore_module(graph, chip, cost, (CostedPlan(plan, Cycles(), 0, 0),), (0,))
+    module = as_placed(DataRoom(chip)(priced), chip, cost)
+    parts = lowered_parts(module, chip, cost)
+    padded = [each for each in parts.builder.patterns.values() if len(each.fills)]
+    assert {each.constants for each in padded} == {("0.0",), ("0",)}, "the input's, and the weight's"
+    scheduled = module.operators[0]
+    for kind, price, took in by_kind(scheduled, timed(parts, module, chip)[spec.name]):
+        assert price == took, kind
 
 
 @pytest.mark.parametrize("gap_bytes", [0, 64])

@@ -191,7 +191,14 @@ def fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
 
     Elsewhere the first steps begin.
     """
-    if not rotates_output(spec, plan) and not (isinstance(costs, PartCosts) and costs.fills(spec, plan)):
+    if isinstance(costs, PartCosts) and costs.fills(spec, plan):
+        return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
+    return rotating_fill_cycles(costs, spec, plan)
+
+
+def rotating_fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which accumulators are filled because they rotate; 0 where they do not."""
+    if not rotates_output(spec, plan):
         return 0
     return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
 

@@ -39,7 +39,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
-from t10.cost.work import end, fill, made_of_accumulators, rows, step, sub_task
+from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
@@ -92,14 +92,17 @@ class CountedSteps:
             [adds[:, None] + 1, boxes, paces, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
         )
 
-        def task_of(row: AxisSizes) -> Task:
+        def cycles_of_row(row: AxisSizes) -> int | None:
             parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
             box, pace, *windows = parts
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
-            return simplified(lying(task, lie) if lie else task)
+            task = simplified(lying(task, lie) if lie else task)
+            found = [_cycles(task, own_digest(), each) for each in step_offsets(spec, tuple(windows), pace)]
+            known = [each for each in found if each is not None]
+            return max(known) if len(known) == len(found) else None
 
         lie = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
-        cycles = _each(_kept("step", lie, *_computed(spec)), table, task_of)
+        cycles = _each_of(_kept("step", lie, *_computed(spec)), table, cycles_of_row)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:

@@ -418,12 +418,12 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         )
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
     plan = replace(plan, operators=tuple(operators))
-    if plan.optimality is None:
+    known, cycles = plan.optimality, sum_of_cycles(plan)
+    if known is None:
         return plan
-    cycles = sum_of_cycles(plan)
-    # The bound is of prices as if all lay well: where code happens to be faster, the plan itself takes fewer.
-    bound = min(plan.optimality.bound_cycles, cycles)
-    return replace(plan, optimality=replace(plan.optimality, cycles=cycles, bound_cycles=bound))
+    # Choosing takes every step for one that begins where code is slowest: few plans have a step where no core does.
+    known = replace(known, cycles=cycles, bound_cycles=min(known.bound_cycles, cycles))
+    return replace(plan, optimality=known)
 
 
 def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:

@@ -24,7 +24,7 @@ from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
 from t10.cost.program import CostFunction
-from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
+from t10.plan.search.evaluate import nest_shift_cycles, placed_plan, runs_in_parts
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
 
@@ -109,11 +109,14 @@ class ExactPrices:
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         *boxes, end = self._box_parts(f_op, ft)
-        if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
+        if isinstance(self.cost, PartCosts) and self._runs_in_parts(f_op, ft):
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
         yield end
+
+    def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        return bool(runs_in_parts(self.spec, np.array([f_op], np.int64), np.array([ft], np.int64))[0])
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what if its steps are whole boxes, what follows them last."""
