@@ -26,7 +26,7 @@ from t10.core.products import is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
-from t10.cost.bound.walks import WalkLoop, axis_order, strides_of, united_loops
+from t10.cost.bound.walks import WalkLoop, axis_order, may_step_evenly, strides_of, united_loops
 
 Cut = Literal["", "columns", "lines"]
 IMPOSSIBLE = 1 << 40
@@ -271,6 +271,9 @@ class _Way:
     def _row_loops(self) -> list[WalkLoop]:
         """Return the loops over rows, innermost first: axes that the weights lack."""
         order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
+        if self.in_windows and may_step_evenly(self.spec):
+            n, nothing = product(self.boxes, order), self._one * 0
+            return [WalkLoop(n, (nothing, nothing))]
         return united_loops(self.boxes, order, (self.x, self.spec.output))
 
     def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:

@@ -18,7 +18,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
-from t10.cost.bound.walks import WalkLoop, axis_order, innermost, united_loops
+from t10.cost.bound.walks import WalkLoop, axis_order, innermost, may_step_evenly, united_loops
 
 ACCESS_BYTES, WORD_BYTES = 8, 4
 PAIR = 2
@@ -164,6 +164,8 @@ class _Nest:
         )
         n_vectors, others = -(-column.extent // own.lanes), self.n_outputs // column.extent
         vectors = -(-n_vectors // N_WORKERS) * others
+        if self.may_join:
+            vectors = -(-n_vectors * others // N_WORKERS)
         for loop in self.outputs if len(self.outputs) > 1 else ():
             # The loop of columns itself has the output's step of one.
             share = -(-loop.extent // N_WORKERS) * (others // loop.extent) * n_vectors
@@ -196,6 +198,8 @@ class _Nest:
         if not ways or not last:
             return None
         alone, may_unite = _busiest([loop.extent for loop in self.outputs]), self.may_unite()
+        if self.may_join:
+            alone = -(-self.n_outputs // N_WORKERS)
         best: Column = IMPOSSIBLE
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
@@ -273,6 +277,14 @@ class _Nest:
         return either(*alike) if alike else never(self.n_terms)
 
     @property
+    def may_join(self) -> bool:
+        """Return whether loops over outputs that are apart in a box may be one: windows end as far apart as they step.
+
+        Windows of two positions have 38 rows where 19 places are two rows apart, and the next image follows evenly.
+        """
+        return self.in_windows and may_step_evenly(self.spec)
+
+    @property
     def is_one_pass(self) -> bool:
         """Return whether contributions are one loop wherever operands lie."""
         return len(self.contributions) == 1 and not (self.in_windows and len(self.spec.reduction_axes) > 1)
@@ -293,6 +305,8 @@ class _Nest:
         In an output's longer window, all rows may begin alike in a word.
         """
         per_word = max(WORD_BYTES // self.sizes[-1], 1)
+        if self.may_join:
+            return -(-self.n_outputs // N_WORKERS)
         if per_word == 1:
             return _busiest([loop.extent for loop in self.outputs])
         spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
@@ -346,7 +360,7 @@ class _Nest:
 
     def around_outputs(self) -> Column:
         """Return what loops around the innermost one over outputs take, along rows and point by point."""
-        if len(self.outputs) == 1:
+        if len(self.outputs) == 1 or self.may_join:
             return 0
         extent = self.outputs[-1].extent
         for loop in reversed(self.outputs[:-1]):
