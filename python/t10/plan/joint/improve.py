@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -68,6 +69,28 @@ class Neighbourhood:
             if not is_better:
                 break
         return chosen
+
+    def near(self, rows: Ints, most: int) -> Iterator[Ints]:
+        """Yield the choices that fit in which one operator is in another state, slower by so many cycles at most.
+
+        Of every state the fastest row.
+        """
+        selection = self.selection
+        states, used = selection.states_of(rows), selection.used_bytes(rows)
+        for operator in range(selection.n_operators):
+            span, change, _ = self._moves(operator, rows, states)
+            seen = {int(selection.rows.state[rows[operator]])}
+            for index in np.argsort(change, kind="stable").tolist():
+                row = span.start + index
+                state = int(selection.rows.state[row])
+                if change[index] > most:
+                    break
+                after = used if state in seen else self.used_after(operator, row, rows, states, used)
+                if state not in seen and (after <= selection.room_bytes).all():
+                    seen.add(state)
+                    moved = rows.copy()
+                    moved[operator] = row
+                    yield moved
 
     def exchanged(self, rows: Ints) -> Ints | None:
         """Return a faster choice in which one operator takes room that another gives up, None if none is found.
@@ -230,6 +253,11 @@ class Neighbourhood:
             now = tuple(new if o == operator else int(states[o]) for o in table.scope)
             change += int(table.values[now] - table.values[before])
         return change
+
+
+def neighbours(selection: Selection, rows: Ints, most: int) -> list[Ints]:
+    """Return choices with one operator in another state, slower by `most` cycles at most; `rows` must fit."""
+    return list(Neighbourhood(selection).near(rows, most))
 
 
 def _first_of_each(numbers: Ints, change: Ints, extra: Ints) -> Ints:
