@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core import geometry
-from t10.core.arrays import Ints
+from t10.core.arrays import Ints, different_rows
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import UNITS, Loads, Places, core_loads, phase_loads
@@ -238,7 +238,7 @@ class _Taken:
         members = np.argsort(label, kind="stable").reshape(len(begins), -1)
         kinds = [(each - begins[:, None])[:, :] for each in (members, *(s[members] for s in self.sources))]
         kinds += [first[members] for first in self.first.T]
-        _, chosen = np.unique(np.concatenate(kinds, axis=1), axis=0, return_index=True)
+        chosen = different_rows(np.concatenate(kinds, axis=1))
         # Distances between cores are counted round the last of them.
         last = int(np.flatnonzero(begins == label[-1])[0])
         return np.sort(members[sorted({last, *chosen.tolist()})].reshape(-1))
