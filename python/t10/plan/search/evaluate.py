@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, whole_cycles
+from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, sees_windows, whole_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
@@ -26,7 +26,7 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 
 Mask = Bools
-KEPT_PLANS = 1024
+KEPT_PLANS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def compute_cycles(
     Lengths (n, axes) of parts; `members` (n,) cores have sums of the same elements.
     """
     steps, out_windows = ft.max(axis=1), lengths // ft[:, -1]
-    if isinstance(cost, WindowCosts):
+    if sees_windows(cost):
         return _steps(spec, cost, steps, lengths, ft) + _ends(spec, cost, out_windows, members, is_whole)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)

@@ -11,11 +11,11 @@ import numpy as np
 
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
-    PartCosts,
     box_cycles,
     end_cycles,
     nest_cycles,
     part_cycles,
+    sees_parts,
     sees_shifts,
     window_fill_cycles,
 )
@@ -53,6 +53,9 @@ class ExactPrices:
     bound: CostFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
+    least: dict[tuple[AxisSizes, FtRows], float] = field(
+        default_factory=dict[tuple[AxisSizes, FtRows], float]
+    )
     counts_parts: list[bool] = field(default_factory=list[bool])
     """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
@@ -86,8 +89,11 @@ class ExactPrices:
         """Return cycles that the steps of a plan do not fall below, part by part; 0 where that is not known."""
         if self.bound is None or not any(self.counts_parts):
             return 0.0
-        plan = placed_plan(self.spec, f_op, ft)
-        return 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
+        if (f_op, ft) not in self.least:
+            plan = placed_plan(self.spec, f_op, ft)
+            least = 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
+            self.least[f_op, ft] = least
+        return self.least[f_op, ft]
 
     def _waiting(self, f_op: AxisSizes, ft: FtRows, most: float) -> int:
         """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
@@ -109,7 +115,7 @@ class ExactPrices:
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         *boxes, end = self._box_parts(f_op, ft)
-        if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
+        if sees_parts(self.cost) and is_cut_by(self.spec, np.array([ft]))[0]:
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
