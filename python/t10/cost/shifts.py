@@ -107,7 +107,12 @@ def nest_cycles(
     Or a lower bound above `most`, where `least` says the least that a shift of so many bytes takes.
     """
     shifts = list(nest_shifts(spec, plan, is_apart=places is None))
-    bounds = [least(shift_bytes(spec, plan, statement)) if least else 0 for _, statement in shifts]
+    # All shifts along an axis move the same bytes.
+    by_axis = {statement.axis: statement for _, statement in shifts}
+    bound_by_axis = {
+        axis: least(shift_bytes(spec, plan, each)) if least else 0 for axis, each in by_axis.items()
+    }
+    bounds = [bound_by_axis[statement.axis] for _, statement in shifts]
     total = sum(n * bound for (n, _), bound in zip(shifts, bounds, strict=True))
     for (n, statement), bound in zip(shifts, bounds, strict=True):
         if total > most:

@@ -24,7 +24,7 @@ from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
 from t10.cost.program import CostFunction
-from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
+from t10.plan.search.evaluate import is_cut_by, placed_plan
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
 
@@ -107,10 +107,13 @@ class ExactPrices:
 
     def _least_shifts(self, plan: OperatorPlan) -> int:
         """Return the least cycles of all shifts of a plan, by bytes alone and in the best order of loops."""
-        steps, advance = np.ones((2, len(plan.steps)), np.int64)
-        for axis in plan.loop_order:
-            steps[axis], advance[axis] = plan.steps[axis], advance_bytes(self.spec, plan, axis)
-        return int(nest_shift_cycles(steps[None], self.cost.shift_cycles_many(advance[None]))[0])
+        n_bytes = np.array([advance_bytes(self.spec, plan, axis) for axis in plan.loop_order], np.int64)
+        cycles: list[int] = self.cost.shift_cycles_many(n_bytes).tolist()
+        total, n_sweeps = 0, 1
+        for each, axis in sorted(zip(cycles, plan.loop_order, strict=True), reverse=True):
+            total += each * (plan.steps[axis] - 1) * n_sweeps
+            n_sweeps *= plan.steps[axis]
+        return total
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
