@@ -9,7 +9,7 @@ from math import lcm
 import numpy as np
 
 from t10.core import geometry
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Ints, different_rows
 from t10.core.contiguous_parts import (
     EVERY_CORE,
     Chosen,
@@ -202,7 +202,7 @@ def different_steps(
     cores: Ints = np.arange(plan.n_cores)
     if not _has_position(spec):
         columns = np.column_stack([box_begins(plan, (0,) * len(plan.steps)), *inside])
-        cores = np.sort(np.unique(columns, axis=0, return_index=True)[1])
+        cores = different_rows(columns)
     begins = initial_cores(spec, plan, body, whole, cores)
     moduli = np.array(plan.lengths)
     for axis, length in enumerate(plan.lengths):

@@ -288,11 +288,16 @@ def _with_fronts(
     context: Context, plan: ModulePlan, fronts: tuple[Front, ...], optimality: Optimality
 ) -> ModulePlan:
     """Return a plan whose operators show their whole fronts, with the plan chosen among them."""
-    operators = tuple(
-        replace(scheduled, pareto=_with_plan(context, step, front, scheduled.active))
-        for step, (scheduled, front) in enumerate(zip(plan.operators, fronts, strict=True))
-    )
-    return replace(plan, operators=operators, optimality=optimality)
+    # Operators that differ in names only have one front.
+    shown: dict[tuple[int, OperatorPlan, int], Front] = {}
+    operators: list[ScheduledOperator] = []
+    for step, (scheduled, front) in enumerate(zip(plan.operators, fronts, strict=True)):
+        active = scheduled.active
+        key = id(front), active.plan, active.active_bytes
+        if key not in shown:
+            shown[key] = _with_plan(context, step, front, active)
+        operators.append(replace(scheduled, pareto=shown[key]))
+    return replace(plan, operators=tuple(operators), optimality=optimality)
 
 
 def _with_plan(context: Context, step: int, front: Front, active: CostedPlan) -> Front:

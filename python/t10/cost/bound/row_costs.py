@@ -312,7 +312,7 @@ def _shortest(nest: RowNest, lie: Lie) -> tuple[Draft, ...]:
     prepared = prepared_nest(nest)
     found: list[Draft] = []
     for lanes in (nest.across,) if nest.across else LANES_NARROW:
-        ways = (drafted(nest, lanes, pack, frozenset()) for pack in packs(prepared, lanes, lie))
+        ways = (drafted(nest, lanes, pack, frozenset[int]()) for pack in packs(prepared, lanes, lie))
         first = next((way for way in ways if way is not None), None)
         if first is not None:
             found.append(first)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Ints, different_rows
 from t10.plan.joint.selection import Lifetime, Saving, Selection, Table
 
 MOST_PASSES = 12
@@ -262,5 +262,4 @@ def neighbours(selection: Selection, rows: Ints, most: int) -> list[Ints]:
 
 def _first_of_each(numbers: Ints, change: Ints, extra: Ints) -> Ints:
     """Return of moves with equal cycles and bytes the first."""
-    _, first = np.unique(np.column_stack([change[numbers], extra[numbers]]), axis=0, return_index=True)
-    return numbers[np.sort(first)]
+    return numbers[different_rows(np.column_stack([change[numbers], extra[numbers]]))]

@@ -14,11 +14,12 @@ import numpy as np
 
 from t10.core.arrays import Bools, Ints
 from t10.core.costs import (
-    PartCosts,
     WindowCosts,
     nest_cycles,
     rotating_fill_cycles,
+    sees_parts,
     sees_shifts,
+    sees_windows,
     whole_cycles,
 )
 from t10.core.dtypes import size_bytes
@@ -34,7 +35,7 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 
 Mask = Bools
-KEPT_PLANS = 1024
+KEPT_PLANS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def compute_cycles(
     Lengths (n, axes) of parts; `members` (n,) cores have sums of the same elements.
     """
     steps, out_windows = ft.max(axis=1), lengths // ft[:, -1]
-    if isinstance(cost, WindowCosts):
+    if sees_windows(cost):
         return _steps(spec, cost, steps, lengths, ft) + _ends(spec, cost, out_windows, members, is_whole)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
@@ -189,7 +190,7 @@ def _cuts(
 ) -> Ints:
     """Return what steps take beyond whole boxes where those run in parts, and filling where none begins."""
     total = np.zeros(len(f_op), np.int64)
-    if not isinstance(cost, PartCosts):
+    if not sees_parts(cost):
         return total
     for row in np.flatnonzero(runs_in_parts(spec, f_op, ft)).tolist():
         plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
