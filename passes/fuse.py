@@ -10,7 +10,7 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
-from t10.passes.fusion.graph import Nest, is_product, n_terms
+from t10.passes.fusion.graph import Nest, is_product, n_rows, n_terms
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
@@ -51,8 +51,8 @@ class Fuse(Pass):
 
     partials: str = option(
         "f32",
-        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), or auto: f16 in products whose error "
-        "is bounded by the tolerance",
+        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), or auto: f16 in products that gain "
+        "by it and whose error is bounded by the tolerance",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,
@@ -154,7 +154,7 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     """
 
     def is_narrow(nest: Nest) -> bool:
-        return partials.keeps_f16(n_terms(nest), is_product=is_product(nest))
+        return partials.keeps_f16(n_terms(nest), is_product=is_product(nest), n_rows=n_rows(graph, nest))
 
     graph = read_function(function)
     graph.remove_dead()

@@ -254,6 +254,30 @@ def n_terms(nest: Nest) -> int:
     return prod(extent for extent, kind in zip(nest.extents, nest.kinds, strict=True) if kind == REDUCTION)
 
 
+def n_rows(graph: FusionGraph, nest: Nest) -> int:
+    """Return the rows of the smaller operand of a product of two matrices, 0 for another nest (one with a batch).
+
+    Operands are looked at through broadcasts and reshapes: it is the same before and after views are folded.
+    """
+    if not is_product(nest):
+        return 0
+    rows = [_n_elements(graph, read.value) // n_terms(nest) for read in reads(nest.body)]
+    n_results = prod(nest.extents) // n_terms(nest)
+    return min(rows) if len(rows) == 2 and rows[0] * rows[1] == n_results else 0
+
+
+def _n_elements(graph: FusionGraph, value: int) -> int:
+    """Return the elements of the tensor that a value shows, repeats not counted."""
+    owner = graph.owner(value)
+    while isinstance(owner, Reshape) or (isinstance(owner, Nest) and owner.is_move):
+        sources = owner.uses
+        if not sources:
+            break
+        (value,) = sources
+        owner = graph.owner(value)
+    return prod(graph.shapes[value])
+
+
 def is_product(nest: Nest) -> bool:
     """Return whether the body multiplies two different reads, each through casts at most."""
     body = nest.body

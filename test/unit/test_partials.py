@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import t10
+from t10.arrays import write_arrays
 from t10.attack.partials import Allowance
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.cli import main
-from t10.core.partials import DEFAULT_TOLERANCE, Partials, partials_error
+from t10.core.partials import DEFAULT_TOLERANCE, LONG_SUM, ONE_PASS_ROWS, Partials, partials_error
 from t10.errors import InputError
 from t10.explain import explain_operator
 from t10.reference import OnnxRuntime, load_onnx
@@ -65,6 +66,7 @@ def kept(executable: Any) -> dict[str, str]:
         ("f16", {"short": "f16", "long": "f16"}),
         ("auto", {"short": "f16", "long": "f32"}),
         (Partials("auto", 0.0), {"short": "f32", "long": "f32"}),
+        # The model has four rows, so that 192 terms are f16 as 32 are.
         (Partials("auto", 1.0), {"short": "f16", "long": "f16"}),
     ],
 )
@@ -132,8 +134,17 @@ def test_auto_takes_products_up_to_its_tolerance_and_no_reductions() -> None:
     assert auto.keeps_f16(longest, is_product=True)
     assert not auto.keeps_f16(longest + 1, is_product=True)
     assert not auto.keeps_f16(2, is_product=False)
-    assert Partials("f16").keeps_f16(1 << 20, is_product=False)
+    assert Partials("f16").keeps_f16(1 << 20, is_product=False, n_rows=1)
     assert not Partials("f32").keeps_f16(1, is_product=True)
+
+
+def test_auto_leaves_long_products_of_few_rows_alone() -> None:
+    auto = Partials("auto", 1.0)
+    assert not auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS)
+    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS + 1)
+    assert auto.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=ONE_PASS_ROWS)
+    # A batch of matrices has no rows that stand for all of it.
+    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=0)
 
 
 @pytest.mark.parametrize(
@@ -244,9 +255,9 @@ func.func @main(%x: tensor<4x8xf16> {t10.name = "x"}, %w: tensor<8x6xf16> {t10.n
         for n, shape in ((0, (4, 8)), (1, (8, 6)))
     )
     y = x.astype(np.float32) @ w.astype(np.float32)
-    np.savez(inputs, **{"x": x, "w": w, "ref.y": y})
+    write_arrays(inputs, {"x": x, "w": w, "ref.y": y})
     code, text = verify(capsys, path, "--partials", "f16", "--inputs", str(inputs))
     assert code == 0, text
     assert "5e-03" in text
-    np.savez(inputs, **{"x": x, "w": w, "ref.y": 1.02 * y})
+    write_arrays(inputs, {"x": x, "w": w, "ref.y": 1.02 * y})
     assert verify(capsys, path, "--partials", "f16", "--inputs", str(inputs))[0] == 1

@@ -2,7 +2,7 @@
 
     f32    in f32, and rounded to f16 once
     f16    in f16, wherever the total is rounded to f16 anyway: a product is summed at twice the rate
-    auto   products in f16 where the bound on their error is within a tolerance, everything else in f32
+    auto   products in f16 where the bound on their error is within a tolerance and f16 gains time; else f32
 
 The bound on the error of a sum of n terms kept in f16:
 
@@ -27,6 +27,10 @@ from t10.errors import InputError
 Kind = Literal["f32", "f16", "auto"]
 Kept = Literal["", "f32", "f16"]
 KINDS: tuple[str, ...] = get_args(Kind)
+ONE_PASS_ROWS = 8
+"""Rows that the matrix engine takes as columns in one pass with f32 sums."""
+LONG_SUM = 256
+"""Terms from which on rounding a sum takes less than a sixteenth of summing, for one of so few rows."""
 HALF_UNIT_F16 = 2.0**-11
 DEFAULT_TOLERANCE = 5e-3
 """What `auto` allows: sums of up to 104 products."""
@@ -48,14 +52,17 @@ class Partials:
                 f"the tolerance of partials is {self.tolerance} (expected a number of at least 0)"
             )
 
-    def keeps_f16(self, n_terms: int, *, is_product: bool) -> bool:
+    def keeps_f16(self, n_terms: int, *, is_product: bool, n_rows: int = 0) -> bool:
         """Return whether a sum of so many 16-bit terms stays in 16 bits.
 
-        `auto` leaves reductions alone: vector code sums them in f32 at the same rate, and squares may overflow.
+        `auto` leaves reductions alone: vector code sums them in f32 at the same rate, and squares may overflow. It
+        leaves products of few rows alone, too: the engine takes all of them in one pass with f32 sums, and rounding the
+        results takes little time beside long sums. `n_rows` are those of the smaller operand, 0 where there is a batch.
         """
         if self.kind != "auto":
             return self.kind == "f16"
-        return is_product and partials_error(n_terms) <= self.tolerance
+        has_gain = not 0 < n_rows <= ONE_PASS_ROWS or n_terms < LONG_SUM
+        return is_product and has_gain and partials_error(n_terms) <= self.tolerance
 
     def as_options(self) -> dict[str, str | float]:
         """Return the fields by the names of the drivers' options; the tolerance where it says something."""
