@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.core.partials import DEFAULT_TOLERANCE, Partials
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
+from t10.passes.fusion.graph import Nest, is_product, n_rows, n_terms
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
+from t10.passes.fusion.split_joined import split_joined
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.wide import stay_wide
 from t10.passes.fusion.write import write_function
@@ -26,6 +29,7 @@ from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
 _CLEAN = "builtin.module(func.func(canonicalize,cse))"
+DEFAULT_PARTIALS = Partials()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,16 @@ class Fuse(Pass):
         "between them"
     )
 
-    partials: str = option("f32", help="type in which sums of 16-bit floats are kept: f32 or f16 (their own)")
+    partials: str = option(
+        "f32",
+        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), or auto: f16 in products that gain "
+        "by it and whose error is bounded by the tolerance",
+    )
+    partials_tolerance: float = option(
+        DEFAULT_TOLERANCE,
+        help="largest bound that auto accepts on the error of a sum",
+        unit="of abs(sum) + root of squares",
+    )
     orders: str = option(
         "matrix",
         help="orders in which tensors are stored: matrix (as products are fastest) or keep",
@@ -53,8 +66,7 @@ class Fuse(Pass):
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
-        if self.partials not in ("f32", "f16"):
-            raise InputError(f"partials is '{self.partials}' (expected f32 or f16)")
+        partials = Partials(self.partials, self.partials_tolerance)
         if self.orders not in ("matrix", "keep"):
             raise InputError(f"orders is '{self.orders}' (expected matrix or keep)")
         if any(_is_named(op.operation) for op in walk(module)):
@@ -65,7 +77,7 @@ class Fuse(Pass):
         for op in module.body.operations:
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                fuse_function(function, narrow=self.partials == "f16", orders_kept=self.orders == "keep")
+                fuse_function(function, partials=partials, orders_kept=self.orders == "keep")
         clean.run(module.operation)
         _unname_moves(module)
         for op in module.body.operations:
@@ -134,18 +146,22 @@ def _is_fused(op: Any) -> bool:
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
 
 
-def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = False) -> None:
+def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, orders_kept: bool = False) -> None:
     """Fuse the body of one `func.func`.
 
-    `narrow` keeps sums of 16-bit floats in 16 bits; `orders_kept` stores every tensor in the order of its dims.
+    `partials` says which sums of 16-bit floats stay in 16 bits; `orders_kept` stores every tensor in the order of its
+    dims.
     """
+
+    def is_narrow(nest: Nest) -> bool:
+        return partials.keeps_f16(n_terms(nest), is_product=is_product(nest), n_rows=n_rows(graph, nest))
+
     graph = read_function(function)
     graph.remove_dead()
-    if not narrow:
-        mark_products(graph)
+    mark_products(graph, is_narrow)
     fold_views(graph)
     with function.location:
-        normalize(graph, wide_sums=not narrow)
+        normalize(graph, is_narrow)
     fold_views(graph)
     resolve_gathers(graph)
     fold_views(graph)
@@ -154,8 +170,8 @@ def fuse_function(function: Any, *, narrow: bool = False, orders_kept: bool = Fa
     graph.remove_dead()
     stay_wide(graph)
     with function.location:
-        if narrow:
-            narrow_sums(graph)
+        narrow_sums(graph, is_narrow)
+        split_joined(function, graph)
         if not orders_kept:
             reorder(function, graph)
         write_function(function, graph)

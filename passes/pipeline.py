@@ -20,6 +20,7 @@ from t10.chip import ChipSpec
 from t10.core.garbage import rare_collections
 from t10.core.guard import reading
 from t10.core.orders import Order
+from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
@@ -33,11 +34,12 @@ from t10.passes.bridge.annotate import CHIP, COST_MODEL, annotate, state_cost_mo
 from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.expand import expand_module
 from t10.passes.forced import forced_by_attributes
+from t10.passes.fuse import Fuse
 from t10.passes.place import check_places, program_plan, write_places
 from t10.passes.planning import locating
 from t10.passes.program_room import ProgramRoom
 from t10.passes.read_graph import ReadModule, read_graph
-from t10.passes.registry import make, run
+from t10.passes.registry import run
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.operator_fronts import operator_fronts
@@ -80,6 +82,7 @@ def compile_module(
     executor: Executor | None = None,
     cache: PlanCache | None = None,
     program: bool = False,
+    partials: Partials | None = None,
 ) -> CompiledModule:
     """Fuse, plan, expand and place a linalg module for a chip under a cost model; the module is changed.
 
@@ -88,7 +91,7 @@ def compile_module(
     cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
-        read = fused(module, progress)
+        read = fused(module, progress, partials)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
@@ -199,11 +202,15 @@ def _stated(module: Any, name: str) -> str:
     return attributes[name].value
 
 
-def fused(module: Any, progress: Progress | None = None) -> ReadModule:
-    """Fuse a linalg module and return the model it holds. Needs a current context and location."""
+def fused(module: Any, progress: Progress | None = None, partials: Partials | None = None) -> ReadModule:
+    """Fuse a linalg module and return the model it holds; `partials` are f32 if not given.
+
+    Needs a current context and location.
+    """
     if progress:
         progress("fuse", 0, 1)
-    run(make("t10-fuse"), module)
+    asked = partials or Partials()
+    run(Fuse(partials=asked.kind, partials_tolerance=asked.tolerance), module)
     return read_graph(module)
 
 

@@ -24,8 +24,8 @@ from t10.plan.memory.storage import (
     Tensors,
 )
 
-FEW_ROWS = 8
-"""Rows that the matrix engine takes as columns in one pass with f32 sums: the other operand then is what streams."""
+FEW_ROWS = 16
+"""Rows of an operand that are one block of the matrix engine's columns: the other operand then is what streams."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {
@@ -175,6 +175,7 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | No
     lanes = (none, none) if compound else (none if own[1] else own[0], none if own[0] else own[1])
     price: ProductPrice = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
     if min(prod(nest.extents[axis] for axis in side) for side in own) <= FEW_ROWS and not compound:
+        # The other operand is what streams.
         reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
         price = _counted(nest.extents, reduced, (operands[0], operands[1], result), price)
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)

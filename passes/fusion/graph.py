@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from t10.core.expression import AffineDim, OperatorKind
@@ -246,6 +247,35 @@ def axis_of(nest: Nest, dim: int) -> int | None:
     """Return the axis that is dim `dim` of the result, None where the dim is constant 0."""
     form = nest.out_dims[dim]
     return None if is_zero(form) else form.terms[0].axis
+
+
+def n_terms(nest: Nest) -> int:
+    """Return how many terms are combined to one result."""
+    return prod(extent for extent, kind in zip(nest.extents, nest.kinds, strict=True) if kind == REDUCTION)
+
+
+def n_rows(graph: FusionGraph, nest: Nest) -> int:
+    """Return the rows of the smaller operand of a product of two matrices, 0 for another nest (one with a batch).
+
+    Operands are looked at through broadcasts and reshapes: it is the same before and after views are folded.
+    """
+    if not is_product(nest):
+        return 0
+    rows = [_n_elements(graph, read.value) // n_terms(nest) for read in reads(nest.body)]
+    n_results = prod(nest.extents) // n_terms(nest)
+    return min(rows) if len(rows) == 2 and rows[0] * rows[1] == n_results else 0
+
+
+def _n_elements(graph: FusionGraph, value: int) -> int:
+    """Return the elements of the tensor that a value shows, repeats not counted."""
+    owner = graph.owner(value)
+    while isinstance(owner, Reshape) or (isinstance(owner, Nest) and owner.is_move):
+        sources = owner.uses
+        if not sources:
+            break
+        (value,) = sources
+        owner = graph.owner(value)
+    return prod(graph.shapes[value])
 
 
 def is_product(nest: Nest) -> bool:

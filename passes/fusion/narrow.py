@@ -1,4 +1,4 @@
-"""Sums kept in 16 bits: what `partials=f16` asks for (poplibs calls it the partials type).
+"""Sums kept in 16 bits: what `partials` asks for (poplibs calls it the partials type).
 
 ```
 acc: f32 += extf(a) * extf(b);  y = f(truncf(acc + extf(c)))     becomes     acc: f16 += a * b;  y = f(acc + c)
@@ -9,6 +9,7 @@ Only sums of 16-bit terms whose total, with what is added to it (a bias), is rou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from t10.passes.bridge.tree import Accumulated, Apply, Constant, Read, Scalar, visit
@@ -17,10 +18,10 @@ from t10.passes.fusion.graph import FusionGraph, Nest
 NARROW = ("f16", "bf16")
 
 
-def narrow_sums(graph: FusionGraph) -> None:
-    """Keep every sum in 16 bits whose terms are of 16 bits and whose total is rounded to them at once."""
+def narrow_sums(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
+    """Keep narrow sums in 16 bits where the terms are of 16 bits and the total is rounded to them at once."""
     for nest in graph.nests():
-        narrowed = _narrowed(graph, nest)
+        narrowed = _narrowed(graph, nest) if is_narrow(nest) else None
         if narrowed is not None:
             graph.add(narrowed)
 

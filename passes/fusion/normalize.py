@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -26,15 +27,15 @@ from t10.passes.bridge.tree import (
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, with_leaves
 
 
-def normalize(graph: FusionGraph, *, wide_sums: bool = True) -> None:
-    """Bring every nest of the graph to the form the rewrites expect; `wide_sums` keeps 16-bit sums in f32."""
+def normalize(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
+    """Bring every nest of the graph to the form the rewrites expect: 16-bit sums in f32 but those that are narrow."""
     for nest in graph.nests():
         if nest.is_transpose:
             continue
         plain = drop_unit_axes(with_leaves(nest, partial(_constant, graph)))
         if plain.combine:
             plain = start_neutral(plain)
-            plain = widen(plain) if wide_sums else plain
+            plain = plain if is_narrow(plain) else widen(plain)
         graph.add(plain)
     for nest in graph.nests():
         split_gathers(graph, nest)
@@ -179,16 +180,17 @@ def widen(nest: Nest) -> Nest:
     )
 
 
-def mark_products(graph: FusionGraph) -> None:
+def mark_products(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
     """Take products of 16-bit floats that are summed in f32 and then rounded, as MatMul is imported, for 16-bit sums.
 
+    Those that are to be narrow are left alone.
     To be done before casts are folded into what reads them: a product of casts to f32 is one of f32.
     """
     for nest in graph.nests():
         rounding = graph.only_user(nest.result)
         if nest.combine != "arith.addf" or nest.acc_type != "f32" or not is_product(nest):
             continue
-        if not isinstance(rounding, Nest) or not isinstance(rounding.body, Apply):
+        if is_narrow(nest) or not isinstance(rounding, Nest) or not isinstance(rounding.body, Apply):
             continue
         kinds = {graph.types[read.value] for read in reads(nest.body)}
         is_rounded = rounding.body.opcode == "arith.truncf" and isinstance(rounding.body.operands[0], Read)

@@ -28,6 +28,7 @@ from t10.core.document import read_document, write_document
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import TensorValue
 from t10.core.orders import stored_weights
+from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
 from t10.errors import InputError
@@ -276,6 +277,7 @@ def compile(
     constants: Mapping[str, ArrayLike] | None = None,
     keep_f64: bool = False,
     frontend: str = "t10",
+    partials: Partials | str = "f32",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
     program: bool = False,
@@ -287,8 +289,9 @@ def compile(
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
     `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
-    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `executor` searches operators, not this
-    process's threads; `program` counts the program's bytes; `cache` is a folder for what was found before.
+    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` says in which type sums of f16
+    are kept: f32, f16, auto or a `t10.core.partials.Partials`; `executor` searches operators, not this process's
+    threads; `program` counts the program's bytes; `cache` is a folder for what was found before.
 
     Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
     """
@@ -299,12 +302,14 @@ def compile(
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
+    asked = Partials(partials) if isinstance(partials, str) else partials
     clock = _Stopwatch(progress, "import")
     imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
             cost_model=costs, pins=pins, executor=executor, cache=_opened(cache), program=program,
+            partials=asked,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -317,7 +322,7 @@ def compile(
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,
         codelets=tuple(str(path) for path in codelets),
         code=code,
-        options=_as_json(chosen),
+        options={**_as_json(chosen), **asked.as_options()},
         planner_seconds=clock.seconds,
         parts=compiled.parts,
     )

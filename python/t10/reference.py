@@ -69,9 +69,14 @@ def default_tolerance(graph: Graph) -> float:
 
 
 def compare(
-    outputs: Mapping[str, Any], references: Mapping[str, Any], tolerance: float
+    outputs: Mapping[str, Any],
+    references: Mapping[str, Any],
+    tolerance: float,
+    more: Mapping[str, float] | None = None,
 ) -> tuple[Comparison, ...]:
     """Return every output against its reference; integers and booleans must be equal.
+
+    `more` is what outputs may be off by besides the tolerance.
 
     Raises `InputError` for an output without reference or with one of another shape.
     """
@@ -83,7 +88,7 @@ def compare(
         found: NDArray[Any] = np.asarray(output)
         if found.shape != reference.shape:
             raise InputError(f"output {name} has shape {found.shape}, its reference {reference.shape}")
-        limit = tolerance if found.dtype.kind == "f" else 0.0
+        limit = tolerance + (more or {}).get(name, 0.0) if found.dtype.kind == "f" else 0.0
         error, worst = _furthest(found, reference)
         there = (found[worst].item(), reference[worst].item()) if found.size else (0, 0)
         result.append(Comparison(name, found.shape, str(found.dtype), error, limit, worst, *there))

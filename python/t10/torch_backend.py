@@ -22,7 +22,7 @@ from t10.frontend.torch_program import Argument, as_array, import_graph
 if TYPE_CHECKING:
     from t10.driver import Executable
 
-OPTIONS = ("chip", "cost_model")
+OPTIONS = ("chip", "cost_model", "partials")
 STATE = "_dynamo_static_input_type"
 """Attribute that tracing gives tensors which belong to a module."""
 _PATH = re.compile(r"^l_(?:self_(?:modules_)?)?|_$")
@@ -38,9 +38,10 @@ def executables() -> tuple[Executable, ...]:
 def backend(graph_module: Any, example_inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:
     """Return a function that computes a traced graph on the simulator: what `torch.compile(backend="t10")` calls.
 
-    `options` may name a chip and a cost model, as `t10.compile` takes them. A graph is compiled when it is called for
-    the first time; parameters are weights, with the values they have then. Raises `InputError` for unknown options and
-    dynamic shapes, `UnsupportedOpError` for graphs that are not lowered (those of training among them).
+    `options` may name a chip, a cost model and the type of partials, as `t10.compile` takes them. A graph is compiled
+    when it is called for the first time; parameters are weights, with the values they have then. Raises `InputError`
+    for unknown options and dynamic shapes, `UnsupportedOpError` for graphs that are not lowered (those of training
+    among them).
     """
     aot_autograd = _torch("torch._dynamo.backends.common").aot_autograd
     make_boxed_func = _torch("torch._functorch.aot_autograd").make_boxed_func

@@ -14,6 +14,7 @@ from support.specs import (
     matmul,
     mlp_graph,
     one_operator_graph,
+    row_reduce,
     softmax_graph,
 )
 
@@ -93,6 +94,7 @@ def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, 
         (linear_relu(16, 30, 64), (4, 2, 2)),
         (conv2d(1, 32, 7, 14, 16, 1, 1), (1, 1, 1, 5, 2, 1, 1)),
         (gather(128, 1024, 16), (13, 1, 1)),
+        (row_reduce(24, 9, "max"), (1, 8)),
     ],
     ids=str,
 )

@@ -59,7 +59,7 @@ class Description(Record):
     chip: Annotated[ChipSpec, Field(description="the whole chip description")]
     cost_model: Annotated[str, Field(description="its name, as `--cost-model` takes it")]
     code: Annotated[tuple[CodeRecord, ...], Field(description="users' files that must be named again")]
-    options: Annotated[dict[str, Any], Field(description="of the planner")]
+    options: Annotated[dict[str, Any], Field(description="of the planner, and the type of partials")]
     measured: Annotated[
         dict[str, tuple[int, ...]],
         Field(description="cycles of every statement on the device simulator, by operator"),

@@ -28,15 +28,22 @@ class Judge:
         self._evaluator: Any = None
 
     def compared(
-        self, found: Mapping[str, NDArray[Any]], references: Arrays, inputs: Arrays
+        self,
+        found: Mapping[str, NDArray[Any]],
+        references: Arrays,
+        inputs: Arrays,
+        more: Mapping[str, float] | None = None,
     ) -> tuple[Comparison, ...]:
-        """Return every output against ONNX Runtime's or, element by element, the evaluator's of the same inputs."""
-        first = compare(found, references, self._tolerance)
+        """Return every output against ONNX Runtime's or, element by element, the evaluator's of the same inputs.
+
+        `more` is what outputs may be off by besides the tolerance.
+        """
+        first = compare(found, references, self._tolerance, more)
         if all(each.is_within for each in first):
             return first
         others = self._evaluated(inputs)
         return tuple(
-            each if each.is_within else self._by_both(each, found, references, others) for each in first
+            each if each.is_within else self._by_both(each, found, references, others, more) for each in first
         )
 
     def _by_both(
@@ -45,13 +52,14 @@ class Judge:
         found: Mapping[str, NDArray[Any]],
         references: Arrays,
         others: Arrays,
+        more: Mapping[str, float] | None,
     ) -> Comparison:
         """Return a comparison of which the evaluator has the elements that ONNX Runtime has not, else as it was."""
         name = wrong.name
         if name not in others or others[name].shape != wrong.shape:
             return wrong
         taken = nearer(found[name], references[name], others[name])
-        (again,) = compare({name: found[name]}, {name: taken}, self._tolerance)
+        (again,) = compare({name: found[name]}, {name: taken}, self._tolerance, more)
         return replace(again, note=f"{wrong.worst_text} by ONNX Runtime") if again.is_within else wrong
 
     def _evaluated(self, inputs: Arrays) -> Arrays:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.arrays import Arrays
+from t10.attack.partials import Allowance
 from t10.attack.shaking import Shaken
 from t10.errors import InputError
 from t10.random_inputs import LARGE, MIXED, NORMAL, SMALL, Reach
@@ -18,6 +19,8 @@ _LADDERS = ((NORMAL, SMALL), (*MIXED, NORMAL, SMALL), (*LARGE, NORMAL, SMALL))
 """What is tried for the first seed, the second, the third; and again."""
 _NOISE = 0.25
 """Most part of the tolerance that may come from last bits on the way."""
+_MOST_PARTIALS = 2
+"""How many times as far off as on standard normal inputs sums in f16 may bring outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +49,14 @@ def trials(
     tolerance: float,
     *,
     specials: bool,
+    allowance: Allowance | None = None,
 ) -> Iterator[Trial]:
     """Yield inputs of every seed: standard normal, of mixed scales, large, and so on in turn.
 
     `draw` takes the seed, the reach, and whether there are special numbers: what the model bears is seen without.
+    `allowance` says what sums in f16 make of them.
     """
-    steadiness = _Steadiness(model, tolerance)
+    steadiness = _Steadiness(model, tolerance, allowance)
     for number, seed in enumerate(seeds):
         refused: dict[str, list[str]] = {}
         for reach in _LADDERS[number % len(_LADDERS)]:
@@ -73,8 +78,8 @@ def trials(
 class _Steadiness:
     """Whether a comparison on some inputs says something."""
 
-    def __init__(self, model: OnnxRuntime, tolerance: float) -> None:
-        self._model, self._tolerance = model, tolerance
+    def __init__(self, model: OnnxRuntime, tolerance: float, allowance: Allowance | None) -> None:
+        self._model, self._tolerance, self._allowance = model, tolerance, allowance
         self._is_half = tolerance >= RELATIVE["f16"]
         self._shaken: Shaken | None = None
 
@@ -103,7 +108,22 @@ class _Steadiness:
             for shaken in self._shaken.outputs(inputs, all_values)
             for name, array in exact.items()
         )
-        return "" if is_steady else "a last bit on the way decides"
+        return self._objection_to_partials(inputs, usual) if is_steady else "a last bit on the way decides"
+
+    def _objection_to_partials(self, inputs: Arrays, usual: Arrays) -> str:
+        """Return why sums in f16 say nothing on these inputs, or nothing."""
+        if self._allowance is None or not self._allowance.is_needed:
+            return ""
+        if self._allowance.overflows(inputs):
+            return "a sum in f16 may overflow"
+        try:
+            normal, here = self._allowance.of(usual), self._allowance.of(inputs)
+        except InputError:
+            return "roundings of sums in f16 decide"
+        is_near = all(
+            error <= self._tolerance + _MOST_PARTIALS * normal[name] for name, error in here.items()
+        )
+        return "" if is_near else "roundings of sums in f16 decide"
 
     def is_cast_whole(self, inputs: Arrays) -> bool:
         """Return whether integers hold all floats that are cast to them: of others, nothing says what they become."""

@@ -18,6 +18,7 @@ from t10.arrays import Arrays
 from t10.attack.cutting import Part, Whole, ancestors, part
 from t10.attack.engines import prepared
 from t10.attack.judging import Judge
+from t10.attack.partials import Allowance
 from t10.backend import Engine
 from t10.driver import Executable, checked_inputs
 from t10.errors import T10Error
@@ -47,6 +48,8 @@ class Search:
     compile: Compile
     engines: tuple[Engine, ...]
     tolerance: float
+    allows_partials: bool = True
+    """Whether outputs may be off by what sums in f16 are, besides the tolerance."""
 
     def visible(self) -> Layer | None:
         """Return the first node in order whose result is wrong where every value is an output, if there is one.
@@ -126,10 +129,14 @@ class Search:
             inputs = checked_inputs(executable.inputs, fitting(executable, cut.inputs))
             model, given = OnnxRuntime(cut.model, path), {**cut.inputs, **inputs}
             references = model.outputs(given)
+            operators = executable.plan.graph.operators if self.allows_partials else ()
+            more = Allowance(model, operators).of(given)
             with prepared(executable, self.engines) as engines:
                 outputs, _ = engines.run(inputs)
         judge = Judge(model, self.tolerance)
-        compared = (each for found in outputs.values() for each in judge.compared(found, references, given))
+        compared = (
+            each for found in outputs.values() for each in judge.compared(found, references, given, more)
+        )
         return tuple(each for each in compared if not each.is_within)
 
     def _maker(self, value: str) -> int:

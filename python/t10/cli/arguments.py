@@ -48,6 +48,8 @@ class Arguments:
     shapes: tuple[str, ...] = ()
     dtype: str | None = None
     keep_f64: bool = False
+    partials: str = "f32"
+    partials_tolerance: float | None = None
     frontend: str = "t10"
     constants: tuple[str, ...] = ()
     parallelism: float | None = None

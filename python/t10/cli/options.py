@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
+from t10.core.partials import Partials
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.frontend.shapes import parse_shape
@@ -67,6 +68,15 @@ def plan_options_of(arguments: Arguments) -> PlanOptions:
     given = {name: getattr(arguments, name) for name in OPTIONS}
     given["time_limit_seconds"] = arguments.time_limit
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def partials_of(arguments: Arguments) -> Partials:
+    """Return in which type sums of f16 are kept; raises `InputError` for a tolerance that nothing asks for."""
+    if arguments.partials_tolerance is None:
+        return Partials(arguments.partials)
+    if arguments.partials != "auto":
+        raise InputError("--partials-tolerance is for --partials auto", hint="give both, or neither")
+    return Partials(arguments.partials, arguments.partials_tolerance)
 
 
 def loaded(folder: Folder, arguments: Arguments) -> Executable:

@@ -31,7 +31,9 @@ def search(
         use_declared_shapes(model)
     given = {**constants_of(arguments), **inputs}
     values = OnnxRuntime(model, arguments.model).values(given)
-    looking = Search(whole(model, given, values), compile, engines, tolerance)
+    looking = Search(
+        whole(model, given, values), compile, engines, tolerance, allows_partials=arguments.tolerance is None
+    )
     try:
         layer = looking.visible()
         if layer is None:
@@ -76,6 +78,10 @@ def _write_smallest(console: Console, arguments: Arguments, looking: Search, lay
     write_arrays(inputs, {f"in.{name}": array for name, array in smallest.inputs.items()})
     n_nodes = len(smallest.model.graph.node)
     command = f"t10 verify {path} --inputs {inputs} --chip {arguments.chip} --engine {arguments.engine}"
+    if arguments.partials != "f32":
+        command += f" --partials {arguments.partials}"
+    if arguments.partials_tolerance is not None:
+        command += f" --partials-tolerance {arguments.partials_tolerance}"
     if arguments.dtype:
         command += f" --dtype {arguments.dtype}"
     say(console, f"wrote {path} ({n_nodes} {'node' if n_nodes == 1 else 'nodes'}) and {inputs}: {command}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from t10.core.partials import DEFAULT_TOLERANCE, KINDS
+
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
@@ -93,6 +95,21 @@ def searching() -> argparse.ArgumentParser:
         action="store_true",
         help="leave f64 that only f32 and f16 go into and come out of as it is, which is computed in f32 otherwise; "
         "programs of such models are refused",
+    )
+    parser.add_argument(
+        "--partials",
+        choices=KINDS,
+        default="f32",
+        help="type in which sums of f16 are kept while they grow: f32; f16, which products are summed in at twice the "
+        "rate; auto: f16 in products that gain by it and whose error is bounded by the tolerance "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--partials-tolerance",
+        type=float,
+        metavar="ERROR",
+        help="largest bound that --partials auto accepts on the error of a sum of n products: sqrt(n) 2^-11, as a part "
+        f"of |sum| + root of the products' squares (default: {DEFAULT_TOLERANCE})",
     )
     parser.add_argument(
         "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"

@@ -13,15 +13,17 @@ from rich.table import Table
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.attack.engines import Engines, engine_names, prepared
 from t10.attack.judging import Judge
+from t10.attack.partials import Allowance
 from t10.attack.ranges import Trial, trials
 from t10.backend import Engine
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import chip_of, constants_of, plan_options_of, shapes_of
+from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
+from t10.core.partials import allowed_error
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
 from t10.frontend.declared import use_declared_shapes
@@ -34,7 +36,7 @@ from t10.reference import (
     given_arrays,
     load_onnx,
 )
-from t10.report.table import milliseconds_text
+from t10.report.table import milliseconds_text, partials_text
 
 EXIT_DIFFERS = 1
 
@@ -60,9 +62,10 @@ def run_verify(arguments: Arguments) -> int:
         if arguments.prove:
             prove(executable, progress)
         tolerance = tolerance_of(arguments, executable)
-        judge, cases = _cases(arguments, executable, given, tolerance)
+        allowance = _allowance(arguments, executable)
+        judge, cases = _cases(arguments, executable, given, tolerance, allowance)
         with prepared(executable, names) as engines:
-            findings, cycles = _executed(arguments, engines, cases, tolerance, judge, progress)
+            findings, cycles = _executed(arguments, engines, cases, tolerance, judge, allowance, progress)
         show_comparisons(console, *_worst(findings))
         _tell(console, arguments, executable, cycles, [trial for trial, _ in cases])
         _tell_notes(console, findings)
@@ -104,9 +107,14 @@ def show_comparisons(
         shape = "x".join(map(str, each.shape)) or "scalar"
         engine = (engines[number],) if len(set(engines)) > 1 else ()
         table.add_row(
-            *engine, escape(each.name), shape, each.dtype, f"{each.error:.2e}", f"{each.tolerance:.0e}", verdict
+            *engine, escape(each.name), shape, each.dtype, f"{each.error:.2e}", _limit(each.tolerance), verdict
         )  # fmt: skip
     console.print(table)
+
+
+def _limit(tolerance: float) -> str:
+    """Return a tolerance: one digit where that is all of it."""
+    return f"{tolerance:.0e}" if float(f"{tolerance:.0e}") == tolerance else f"{tolerance:.2e}"
 
 
 def _check(arguments: Arguments) -> None:
@@ -132,13 +140,37 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=None if is_part else arguments.plan, dtype=arguments.dtype,
         constants={} if is_part else constants_of(arguments),
-        keep_f64=arguments.keep_f64, frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
+        keep_f64=arguments.keep_f64, partials=partials_of(arguments),
+        frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
         program=engine_names(arguments.engine) != ("plan",),
     )  # fmt: skip
 
 
+def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None:
+    """Return what sums in f16 allow outputs to be off by; None where there are none, or a tolerance is given.
+
+    None as well where references are given for what is no ONNX model: nothing says how its errors grow.
+    """
+    operators = executable.plan.graph.operators
+    if arguments.tolerance is not None or not any(map(allowed_error, operators)):
+        return None
+    try:
+        model = load_onnx(arguments.model)
+    except InputError:
+        if arguments.inputs is None:
+            raise
+        return None
+    if arguments.inputs is None:
+        use_declared_shapes(model)
+    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), operators)
+
+
 def _cases(
-    arguments: Arguments, executable: Executable, given: Arrays | None, tolerance: float
+    arguments: Arguments,
+    executable: Executable,
+    given: Arrays | None,
+    tolerance: float,
+    allowance: Allowance | None,
 ) -> tuple[Judge | None, list[tuple[Trial, Arrays]]]:
     """Return inputs with their references, and who judges by these; nobody does where references are given."""
     if given is not None:
@@ -156,13 +188,13 @@ def _cases(
         return random_inputs(executable.plan.graph, seed, reach, specials=specials)
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    tried = trials(draw, seeds, model, tolerance, specials=arguments.specials)
+    tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
     return Judge(model, tolerance), [(trial, model.outputs(trial.inputs)) for trial in tried]
 
 
 def _executed(
     arguments: Arguments, engines: Engines, cases: Sequence[tuple[Trial, Arrays]], tolerance: float,
-    judge: Judge | None, progress: Progress,
+    judge: Judge | None, allowance: Allowance | None, progress: Progress,
 ) -> tuple[list[Finding], int | None]:  # fmt: skip
     """Return how all engines compare on all inputs, and the cycles of the first run."""
     findings: list[Finding] = []
@@ -173,24 +205,25 @@ def _executed(
             first = cycles
             if arguments.outputs is not None:
                 write_arrays(arguments.outputs, next(iter(outputs.values())))
+        more = None if allowance is None else allowance.of(trial.inputs)
         for engine, found in outputs.items():
             compared = (
-                judge.compared(found, references, trial.inputs)
+                judge.compared(found, references, trial.inputs, more)
                 if judge is not None
-                else compare(found, references, tolerance)
+                else compare(found, references, tolerance, more)
             )
             findings += [Finding(trial, engine, each) for each in compared]
-        findings += [Finding(trial, *each) for each in _against_each_other(outputs, tolerance)]
+        findings += [Finding(trial, *each) for each in _against_each_other(outputs, tolerance, more)]
     return findings, first
 
 
 def _against_each_other(
-    outputs: Mapping[Engine, Arrays], tolerance: float
+    outputs: Mapping[Engine, Arrays], tolerance: float, more: Mapping[str, float] | None
 ) -> Iterator[tuple[str, Comparison]]:
     """Yield every other engine against the first one."""
     first, *others = outputs
     for engine in others:
-        for each in compare(outputs[engine], outputs[first], tolerance):
+        for each in compare(outputs[engine], outputs[first], tolerance, more):
             yield f"{engine} against {first}", each
 
 
@@ -198,9 +231,13 @@ def _worst(findings: Sequence[Finding]) -> tuple[list[Comparison], list[str]]:
     """Return the worst comparison of every output and engine over all inputs, and the engines."""
     worst: dict[tuple[str, str], Comparison] = {}
     for finding in findings:
-        key = (finding.engine, finding.comparison.name)
-        if key not in worst or finding.comparison.error > worst[key].error:
-            worst[key] = finding.comparison
+        key, found = (finding.engine, finding.comparison.name), finding.comparison
+        # Where sums are kept in f16, inputs have tolerances of their own.
+        if key not in worst or (not found.is_within, found.error) > (
+            not worst[key].is_within,
+            worst[key].error,
+        ):
+            worst[key] = found
     return list(worst.values()), [engine for engine, _ in worst]
 
 
@@ -213,6 +250,9 @@ def _tell(
     for trial in tried:
         if trial.reach is not None:
             say(console, f"  {trial.story}")
+    sums = partials_text(executable.report())
+    if sums not in ("", "f32"):
+        say(console, f"  partials: {sums}")
     if arguments.prove:
         say(console, PROVED)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from t10.core import geometry
 from t10.core.document.encode import cycles_record
+from t10.core.partials import allowed_error, partials_type
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.explain.choice import Choice, explain_choice
@@ -22,7 +23,9 @@ class Explanation:
     """One operator: `formula`, its program as text (`nest`), who holds what (`holdings`), its `front`, and why.
 
     `coordinates` give every core's place along the axes that are cut (`axes`: parts, the axis that changes from core to
-    core last), by core number. `cost_model` names where cycles come from; all of them are modelled.
+    core last), by core number. `partials` is the type in which sums of f16 are kept (empty: none), `partials_error` the
+    bound on the error of those in f16, as a part of |sum| + root of squares. `cost_model` names where cycles come from;
+    all of them are modelled.
     """
 
     operator: str
@@ -31,6 +34,8 @@ class Explanation:
     chip: str
     cost_model: str
     formula: str
+    partials: str
+    partials_error: float
     cycles: dict[str, int]
     nest: str
     axes: dict[str, int]
@@ -63,6 +68,8 @@ def explain_operator(plan: ModulePlan, name: str, cost: CostModel, cost_model: s
         chip=plan.chip,
         cost_model=cost_model,
         formula=formula(spec),
+        partials=partials_type(spec),
+        partials_error=allowed_error(spec),
         cycles=cycles_record(scheduled.active.cycles).model_dump(),
         nest=nest_text(spec, active, cost, resident),
         axes={spec.axes[axis].name: active.f_op[axis] for axis in cut},

@@ -14,7 +14,7 @@ from t10.explain.choice import Choice, Held, Moved
 from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint, cuts_text
 from t10.explain.holdings import MOST_DRAWN, MOST_IN_RING, Holding
-from t10.report.table import COLOURS, bytes_text
+from t10.report.table import COLOURS, bytes_text, error_text
 
 MOST_COLUMNS = 8
 MOST_HELD = 8
@@ -28,6 +28,9 @@ def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
     where = f" at {explained.location}" if explained.location else ""
     yield Text(f"{explained.operator}: {explained.kind}{where}, on {explained.chip}", style="bold")
     yield Text(explained.formula)
+    if explained.partials:
+        error = f": {error_text(explained.partials_error)} at most" if explained.partials_error else ""
+        yield Text(f"{explained.partials} partials{error}")
     yield Text(f"{explained.cycles['total']:,} cycles {note}")
     yield Text("\n" + explained.nest)
     yield Text("")

@@ -9,6 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.document.encode import cycles_record, total_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.partials import allowed_error, partials_type
 from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator, bytes_in_use, moment
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
@@ -134,6 +135,8 @@ def _operator(
         idle_bytes=sum(idle_by_weight.get(name, 0) for name in idle),
         peak_bytes=peak,
         traffic_bytes=operator_traffic(spec, planned),
+        partials=partials_type(spec),
+        partials_error=allowed_error(spec),
     )
 
 

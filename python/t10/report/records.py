@@ -8,6 +8,7 @@ from pydantic import Field
 
 from t10.core.document.records import MODELLED, Count, CyclesRecord, Record, Size
 from t10.core.expression import OperatorKind
+from t10.core.partials import Kept
 from t10.cost.registry import DEFAULT_COST_MODEL
 
 FORMAT: Literal["t10-report"] = "t10-report"
@@ -52,6 +53,16 @@ class OperatorReport(Record):
     ]
     peak_bytes: Annotated[Size, Field(description="bytes per core in use while it runs, everything counted")]
     traffic_bytes: Traffic
+    partials: Annotated[
+        Kept,
+        Field(description="type in which its sums of f16 are kept; empty: it has none"),
+    ] = ""
+    partials_error: Annotated[
+        float,
+        Field(
+            description="bound on the error of sums kept in f16, as a part of |sum| + root of squares; 0: f32"
+        ),
+    ] = 0.0
 
 
 class OptimalityReport(Record):

@@ -55,6 +55,9 @@ def summary(report: Report) -> RenderableType:
     table.add_row("", breakdown(report))
     if report.optimality is not None:
         table.add_row("plan", optimality_text(report))
+    sums = partials_text(report)
+    if sums:
+        table.add_row("partials", sums)
     share = report.peak_bytes / report.capacity_bytes if report.capacity_bytes else 0.0
     where = f", in {escape(report.peak_operator)}" if report.peak_operator else ""
     table.add_row(
@@ -109,6 +112,24 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
             str(operator.n_plans),
         )
     return table
+
+
+def partials_text(report: Report) -> str:
+    """Return in which types sums of f16 are kept; empty for a model that has none."""
+    kept = [operator for operator in report.operators if operator.partials]
+    narrow = [operator for operator in kept if operator.partials == "f16"]
+    if not narrow:
+        return "f32" if kept else ""
+    others = f", f32 in {len(kept) - len(narrow):,}" if len(narrow) < len(kept) else ""
+    return (
+        f"f16 in {len(narrow):,} of {len(kept):,} operators that sum f16{others}: "
+        f"{error_text(max(operator.partials_error for operator in narrow))} at most"
+    )
+
+
+def error_text(error: float) -> str:
+    """Return what a sum kept in f16 may be off by."""
+    return f"off by {error:.1e} of |sum| + root of squares"
 
 
 def optimality_text(report: Report) -> str:
