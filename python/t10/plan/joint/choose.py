@@ -27,7 +27,7 @@ from t10.plan.options import PlanOptions, Reading
 from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 300
-FEW_ROUNDS = 12
+FEW_ROUNDS = 100
 """After so many, choices of small models are counted exactly at once, those near them finely: bounds rise sooner."""
 NEAR = 0.001
 """By what part of the cycles choices near the best are slower at most."""
