@@ -23,7 +23,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
-from t10.cost.program import CostFunction
+from t10.plan.search._batch_function import BatchFunction
 from t10.plan.search.evaluate import is_cut_by, placed_plan
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
@@ -50,7 +50,7 @@ class ExactPrices:
 
     spec: OperatorSpec
     cost: CostModel
-    bound: CostFunction | None = None
+    bound: BatchFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
     least: dict[tuple[AxisSizes, FtRows], float] = field(
