@@ -24,6 +24,7 @@ from t10.cost.program import cost_program
 from t10.emit.lower import lower
 from t10.errors import UnsupportedOpError
 from t10.plan.schedule import as_placed
+from t10.plan.search._batch_function import read
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.part_bound import least_part_cycles
@@ -115,7 +116,7 @@ def test_a_search_is_told_what_parts_take_and_no_bound_is_above_it() -> None:
         arrays, least = evaluate(spec, cost, *rows), evaluate(spec, cost.least, *rows)
         due = operator_cycles(cost, spec, placed)
         assert (int(arrays.compute[0]), int(arrays.shift[0])) == (due.compute, due.shift)
-        bound = cost_program(cost.least, spec, is_bound=True).sub_task
+        bound = read(cost_program(cost.least, spec, is_bound=True).sub_task)
         assert least_part_cycles(spec, placed, bound) <= due.compute, f"{plan} of {spec}"
         found = ExactPrices(spec, cost).price(plan.f_op, plan.ft, 0.0, 0.0, FAR)
         assert found == int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
@@ -129,7 +130,7 @@ def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
 ) -> None:
     m, n, k = extents
     spec, cost = specs.matmul(m, n, k, dtype), IpuCostModel(CHIP)
-    bound = cost_program(cost.least, spec, is_bound=True).sub_task
+    bound = read(cost_program(cost.least, spec, is_bound=True).sub_task)
     placed = placed_plan(spec, f_op, ft)
     assert placed is not None
     closer = least_part_cycles(spec, placed, bound)

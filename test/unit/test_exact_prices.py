@@ -14,11 +14,13 @@ from support import specs
 from support.random_specs import random_operator
 
 from t10.chip import load_chip
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Ints, different_rows
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost import IpuCostModel
+from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.exact import ExactPrices
+from t10.plan.search.operator import search_operator
 from t10.plan.search.temporal import TemporalSpace
 
 CHIP = load_chip("test-16")
@@ -110,3 +112,16 @@ def test_a_price_above_the_most_is_a_bound_of_it() -> None:
         assert found == exact or most < found <= exact
         n_cut += found < exact
     assert n_cut > 0
+
+
+def test_a_search_prices_few_plans_exactly_that_end_up_behind_the_front() -> None:
+    found = search_operator(specs.linear_relu(96, 512, 384), CHIP, IpuCostModel(CHIP), PlanOptions())
+    assert found.statistics.n_exact < 2 * len(found.front)
+
+
+def test_different_rows_are_the_first_of_each() -> None:
+    rng = np.random.default_rng(3)
+    for shape in ((0, 3), (1, 1), (200, 3)):
+        rows = rng.integers(0, 4, shape)
+        _, first = np.unique(rows, axis=0, return_index=True)
+        assert different_rows(rows).tolist() == np.sort(first).tolist()

@@ -11,11 +11,13 @@ from t10.cli.inspect import print_statistics
 from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.core.garbage import rare_collections
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
 from t10.inspect import model_facts, statistics
 from t10.report.table import operator_table, slowest, slowest_title, summary
 
 
+@rare_collections()
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
     chip = chip_of(arguments)

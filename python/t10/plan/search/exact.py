@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import lcm, prod
 from typing import Literal
 
@@ -23,7 +24,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
-from t10.cost.program import CostFunction
+from t10.plan.search._batch_function import BatchFunction
 from t10.plan.search.evaluate import placed_plan, runs_in_parts
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
@@ -50,7 +51,7 @@ class ExactPrices:
 
     spec: OperatorSpec
     cost: CostModel
-    bound: CostFunction | None = None
+    bound: BatchFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
     least: dict[tuple[AxisSizes, FtRows], float] = field(
@@ -118,7 +119,7 @@ class ExactPrices:
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         *boxes, end = self._box_parts(f_op, ft)
-        if sees_parts(self.cost) and self._runs_in_parts(f_op, ft):
+        if sees_parts(self.cost) and (_is_cut_by(self.spec, ft) or self._runs_in_parts(f_op, ft)):
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
@@ -177,3 +178,16 @@ class ExactPrices:
             self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
         end = end_cycles(self.cost, spec, windows, n_members, chunk_slots(n_slots, n_members))
         return self.reductions[sums] + end
+
+
+def _is_cut_by(spec: OperatorSpec, ft: FtRows) -> bool:
+    """Return what `t10.plan.search.evaluate.is_cut_by` does of many."""
+    steps = tuple(map(max, zip(*ft, strict=True)))
+    if max(steps) == 1:
+        return False
+    return any(steps[axis] % row[axis] for row, axes in zip(ft, _axes_of(spec), strict=True) for axis in axes)
+
+
+@lru_cache(maxsize=64)
+def _axes_of(spec: OperatorSpec) -> tuple[frozenset[int], ...]:
+    return tuple(operand.axes for operand in spec.rotatable)

@@ -25,7 +25,7 @@ from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
-from t10.plan.search import _search
+from t10.plan.search import _batch_function, _search
 from t10.plan.search.alignment import align_pace, require_legal
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import evaluate, padded_lengths, placed_plan
@@ -117,7 +117,7 @@ class _Space:
             self.program,
             None
             if least_costs(self.cost) is self.cost
-            else ExactPrices(self.spec, self.cost, self.program.sub_task).price,
+            else ExactPrices(self.spec, self.cost, _batch_function.read(self.program.sub_task)).price,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,

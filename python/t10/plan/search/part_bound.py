@@ -12,15 +12,14 @@ from t10.core.contiguous_parts import part_lengths
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.sub_task_nest import whole_axes
-from t10.cost.program import CostFunction
-from t10.plan.search import _batch_function
+from t10.plan.search._batch_function import BatchFunction, evaluate
 
 MOST_CORES = 16
 MOST_PARTS = 1 << 17
 """Cores of which parts are looked at, at most, and parts of all of them."""
 
 
-def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: CostFunction) -> float:
+def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: BatchFunction) -> float:
     """Return cycles that no steps of a plan fall below that run in parts; `bound` has those of a step, by its box.
 
     Every part takes as long as its slowest core, so no less than any core is bound by: here the slowest of a few.
@@ -39,7 +38,7 @@ def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: CostFunctio
         numbers = (numbers[:, None] * len(different) + number).reshape(-1, len(cores))
         lengths.append(different)
     boxes = np.stack([each.reshape(-1) for each in np.meshgrid(*lengths, indexing="ij")])
-    cycles = _batch_function.evaluate(bound, np.ascontiguousarray(boxes, np.float64))
+    cycles = evaluate(bound, np.ascontiguousarray(boxes, np.float64))
     return float(np.where(boxes.all(axis=0), cycles, 0.0)[numbers].max(axis=1).sum())
 
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kChunk = 1024;          // cases opened together
 constexpr std::size_t kOpened = 128;          // F_op opened together
 constexpr std::size_t kLeaves = 8192;         // plans priced together: the fastest of many beat most others
-constexpr std::size_t kWaiting = 16384;        // plans whose exact prices wait for each other
+constexpr std::size_t kWaiting = 16384;       // plans whose exact prices wait for each other
 constexpr std::size_t kTicks = 4096;
 constexpr double kNever = std::numeric_limits<double>::infinity();  // cycles of what is never done
 
@@ -412,9 +412,9 @@ void Engine::price_waiting() {
     const double most = is_bounding() ? front_.most(point.n_bytes) : kNever;
     const double limit = is_bounding() ? std::min(most, next) : kNever;
     hooks_.poll(done_);
-    ++statistics_.n_exact;
     point.cycles = one.moved + hooks_.price(point.f_row, point.ft, one.least_step, one.least_rest, limit - one.moved);
     if (point.cycles <= limit) {
+      ++statistics_.n_exact;
       offer(std::move(point));
     } else if (point.cycles <= most) {
       waiting_.push_back(std::move(one));
