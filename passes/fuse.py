@@ -17,6 +17,7 @@ from t10.passes.fusion.normalize import mark_products, normalize, resolve_gather
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
+from t10.passes.fusion.split_joined import split_joined
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.wide import stay_wide
 from t10.passes.fusion.write import write_function
@@ -170,6 +171,7 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     stay_wide(graph)
     with function.location:
         narrow_sums(graph, is_narrow)
+        split_joined(function, graph)
         if not orders_kept:
             reorder(function, graph)
         write_function(function, graph)

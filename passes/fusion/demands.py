@@ -8,7 +8,6 @@ from functools import lru_cache
 from math import prod
 
 from t10.core.expression import AffineDim, AxisSizes
-from t10.core.partials import FEW_ROWS
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
 from t10.passes.fusion.product_prices import CountedPrice, Tensor
@@ -25,6 +24,8 @@ from t10.plan.memory.storage import (
     Tensors,
 )
 
+FEW_ROWS = 16
+"""Rows of an operand that are one block of the matrix engine's columns: the other operand then is what streams."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {

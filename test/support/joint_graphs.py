@@ -121,7 +121,7 @@ class Planning:
         selection = self.planner.selection(self.room_bytes)
         states = selection.states_of(rows).tolist()
         levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
-        self.planner.pair_costs.settle(states, levels)
+        self.planner.pair_costs.settle([(states, levels)])
 
     def assembled(self, rows: Ints) -> ModulePlan:
         """Return the plan of a choice of rows."""

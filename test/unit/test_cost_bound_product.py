@@ -177,6 +177,13 @@ def test_no_way_takes_less_in_odd_corners(name: str) -> None:
     assert shares(product_of(operands, reduced), [boxes(rng) for _ in range(N_CORNERS)])
 
 
+def test_columns_along_two_dims_share_lines_of_weights() -> None:
+    # Both windows of the weights have columns and positions: 40 lines are copied, and not 16 x 7.
+    weights = [*of_axes(0, 2), dim((3, 1), (5, 1)), dim((4, 1), (6, 1))]
+    spec = product_of((of_axes(1, 5, 6, 2), weights, of_axes(0, 1, 3, 4)), {2, 5, 6}, ("f32", "f32"))
+    assert shares(spec, [(19, 4, 4, 4, 4, 7, 1), (3, 4, 8, 4, 4, 7, 2)])
+
+
 def test_a_traced_bound_gives_the_same_numbers() -> None:
     rng = Random(15)
     for _ in range(40):

@@ -59,6 +59,17 @@ SUMS_IN_WINDOWS = (
         (1, 29, 1, 15, 16, 1, 7, 1),
         ((1, 29, 1, 15, 16, 3, 7, 2), (1, 29, 1, 15, 16, 1, 7, 1), (1, 29, 1, 15, 16, 1, 7, 1)),
     ),
+    (
+        (
+            [*_dims((0,)), dim((1, 2), (4, 1)), dim((2, 2), (5, 1)), *_dims((3,))],
+            _dims((4,), (5,), (3,)),
+            _dims((0,), (1,), (2,), (3,)),
+        ),
+        {4, 5},
+        ("f16", "f32"),
+        (4, 19, 1, 16, 1, 3),
+        ((4, 19, 1, 16, 2, 3), (4, 19, 1, 16, 1, 3), (4, 19, 1, 16, 1, 3)),
+    ),
 )
 """Operands, reduced axes, types, a box and windows; where operands are no longer than the box, code is slower."""
 
@@ -145,6 +156,26 @@ def test_epilogues_are_bounded(n_members: int):
     # What chunks take beside whole rows and what is left of one, other parts of rows, no bound knows.
     assert np.quantile(found, 0.5) >= (0.95 if n_members == 1 else 0.75)
     assert np.quantile(found, 0.25) >= (0.9 if n_members == 1 else 0.35)
+
+
+def test_epilogues_over_one_column_are_bounded_closely():
+    """Where the last axis has one point, rows lie along the one before it."""
+    steps = CountedSteps(load_chip("test-16"))
+    found: list[float] = []
+    for _, spec, box in _drawn(random_epilogue, 40, "one column"):
+        if len(spec.axes) != 3 or spec.output.axes != {0, 1}:
+            continue
+        last = spec.output.dims[-1].terms[0].axis
+        windows = tuple(1 if axis in (last, *spec.reduction_axes) else n for axis, n in enumerate(box))
+        slots, runs, members = (
+            np.array([n]) for n in (prod(windows), epilogue_run(spec, windows, prod(windows)), 1)
+        )
+        bound = int(np.max(epilogue_bound(spec, slots, runs, members, steps.chip.launch_cycles)))
+        cycles = int(steps.end(spec, np.array([windows]), members)[0])
+        assert bound <= cycles, (spec, windows, bound, cycles)
+        found.append(bound / cycles)
+    assert len(found) > 40
+    assert np.quantile(found, 0.5) >= 0.9
 
 
 def test_look_ups_are_bounded_closely():

@@ -101,7 +101,7 @@ def products(rows: int, path: Path) -> OperatorSpec:
         return read_graph(imported.module).graph.operators[0]
 
 
-@pytest.mark.parametrize("rows", [2, 4, 8])
+@pytest.mark.parametrize("rows", [2, 4, 8, 16])
 def test_results_of_few_rows_have_them_innermost(rows: int, tmp_path: Path) -> None:
     spec = products(rows, tmp_path / "two.onnx")
     last = last_axis(spec, 2)
@@ -111,7 +111,7 @@ def test_results_of_few_rows_have_them_innermost(rows: int, tmp_path: Path) -> N
 
 
 def test_results_of_many_rows_stay_as_given(tmp_path: Path) -> None:
-    spec = products(9, tmp_path / "two.onnx")
+    spec = products(17, tmp_path / "two.onnx")
     last = last_axis(spec, 2)
     assert last is not None
     assert spec.extents[last] == 4096

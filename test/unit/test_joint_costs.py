@@ -65,8 +65,8 @@ def test_settling_twice_changes_nothing(graph: Graph) -> None:
     rows = made.random_rows(0)
     chosen = selection.states_of(rows).tolist()
     levels = [int(row) - selection.rows_of(o).start for o, row in enumerate(rows)]
-    made.planner.pair_costs.settle(chosen, levels)
-    assert not made.planner.pair_costs.settle(chosen, levels)
+    made.planner.pair_costs.settle([(chosen, levels)])
+    assert not made.planner.pair_costs.settle([(chosen, levels)])
 
 
 @pytest.mark.parametrize("n_pieces", [8, arrivals.BOUND_PIECES])

@@ -25,7 +25,7 @@ from t10.errors import T10Error
 from t10.plan.joint import loosen, relaxation
 from t10.plan.joint import polish as program
 from t10.plan.joint import solve as solver
-from t10.plan.joint.improve import Neighbourhood
+from t10.plan.joint.improve import Neighbourhood, neighbours
 from t10.plan.joint.loosen import relaxation_of
 from t10.plan.joint.polish import polish
 from t10.plan.joint.relaxation import Relaxation
@@ -254,6 +254,23 @@ def test_exchanges_fit_and_are_faster() -> None:
             assert selection.fits(exchanged), number
             assert selection.cycles(exchanged) < selection.cycles(rows)
             assert (exchanged != rows).sum() == 2
+    assert n_found > 20
+
+
+def test_neighbours_are_all_states_of_one_operator_that_fit_and_are_close() -> None:
+    n_found = 0
+    for number, selection, choices in problems():
+        states = selection.rows.state
+        for rows in some_fitting(number, choices, 1):
+            found = neighbours(selection, rows, selection.cycles(rows) // 2)
+            n_found += len(found)
+            is_moved = states[choices.rows] != states[rows]
+            is_near = (is_moved == (choices.rows != rows)).all(axis=1) & (is_moved.sum(axis=1) == 1)
+            is_near &= choices.is_fitting & (choices.cycles <= selection.cycles(rows) * 1.5)
+            assert all(selection.fits(each) for each in found), number
+            assert all(selection.cycles(each) <= selection.cycles(rows) * 1.5 for each in found)
+            due = sorted({tuple(each) for each in states[choices.rows[is_near]].tolist()})
+            assert sorted(tuple(states[each].tolist()) for each in found) == due
     assert n_found > 20
 
 

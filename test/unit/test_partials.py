@@ -17,7 +17,7 @@ from t10.arrays import write_arrays
 from t10.attack.partials import Allowance
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.cli import main
-from t10.core.partials import DEFAULT_TOLERANCE, FEW_ROWS, LONG_SUM, Partials, partials_error
+from t10.core.partials import DEFAULT_TOLERANCE, LONG_SUM, ONE_PASS_ROWS, Partials, partials_error
 from t10.errors import InputError
 from t10.explain import explain_operator
 from t10.reference import OnnxRuntime, load_onnx
@@ -140,9 +140,9 @@ def test_auto_takes_products_up_to_its_tolerance_and_no_reductions() -> None:
 
 def test_auto_leaves_long_products_of_few_rows_alone() -> None:
     auto = Partials("auto", 1.0)
-    assert not auto.keeps_f16(LONG_SUM, is_product=True, n_rows=FEW_ROWS)
-    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=FEW_ROWS + 1)
-    assert auto.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=FEW_ROWS)
+    assert not auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS)
+    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS + 1)
+    assert auto.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=ONE_PASS_ROWS)
     # A batch of matrices has no rows that stand for all of it.
     assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=0)
 

@@ -14,6 +14,7 @@ from support.specs import (
     matmul,
     mlp_graph,
     one_operator_graph,
+    row_reduce,
     softmax_graph,
 )
 
@@ -93,6 +94,7 @@ def priced_and_timed(spec: OperatorSpec, priced: CostedPlan) -> tuple[dict[str, 
         (linear_relu(16, 30, 64), (4, 2, 2)),
         (conv2d(1, 32, 7, 14, 16, 1, 1), (1, 1, 1, 5, 2, 1, 1)),
         (gather(128, 1024, 16), (13, 1, 1)),
+        (row_reduce(24, 9, "max"), (1, 8)),
     ],
     ids=str,
 )
@@ -164,3 +166,12 @@ def simulated_cycles(plan: ModulePlan, chip: ChipSpec, costs: IpuCostModel) -> i
     weights = {value.name: values[value.name] for value in plan.graph.weights}
     inputs = {value.name: values[value.name] for value in plan.graph.inputs}
     return sum(each.cycles for each in simulate(plan, chip, costs, weights, inputs).timeline)
+
+
+def test_a_bound_is_not_above_what_the_plan_takes_where_its_buffers_lie() -> None:
+    module = plan_module(mlp_graph(32, (64, 128, 64)), CHIP, cost=COST)
+    assert module.optimality is not None
+    loose = replace(module, optimality=replace(module.optimality, bound_cycles=10 * sum_of_cycles(module)))
+    lying = as_placed(loose, CHIP, COST)
+    assert lying.optimality is not None
+    assert lying.optimality.bound_cycles <= lying.optimality.cycles == sum_of_cycles(lying)

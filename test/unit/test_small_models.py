@@ -131,3 +131,12 @@ def test_more_cores_are_no_slower_whatever_their_number(tmp_path: Path) -> None:
     model = biased(tmp_path / "model.onnx")
     cycles = [sum_of_cycles(planned(model, n_cores)) for n_cores in (64, 130, 256, 400, 512, WHOLE.n_cores)]
     assert cycles == sorted(cycles, reverse=True)
+
+
+def test_memory_that_ends_below_the_interleaved_region_is_priced_as_such(tmp_path: Path) -> None:
+    """No choice can grant what such a chip does not have: what is placed takes no more than the bound."""
+    chip = load_chip("test-16").model_copy(update={"name": "short", "sram_bytes": 64 * 1024})
+    assert not chip.has_interleaved_data
+    plan = compile(biased(tmp_path / "model.onnx"), chip, program=False).plan
+    assert plan.optimality is not None
+    assert plan.optimality.bound_cycles == plan.optimality.priced_cycles == plan.optimality.cycles

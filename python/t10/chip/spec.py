@@ -149,6 +149,11 @@ class ChipSpec(BaseModel):
         return (self.sram_bytes - OVERREAD_BYTES) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
 
     @property
+    def has_interleaved_data(self) -> bool:
+        """Return whether data may lie in the interleaved region: memory may end below it."""
+        return self.tile_memory.is_interleaved(self.memory_base + self.data_end_bytes - 1)
+
+    @property
     def tile_memory(self) -> TileMemory:
         """Return the memory map of a core: what layers get that know no chip."""
         return TileMemory(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, prod
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
-from t10.core.contiguous_parts import is_cut
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.runs import epilogue_run
 from t10.core.shift_rounds import shift_bytes
+from t10.core.sub_task_nest import is_uneven
 
 
 class Costs(MoveCosts, Protocol):
@@ -102,8 +102,17 @@ class ShiftCosts(Protocol):
 
 
 @runtime_checkable
+class GroupCosts(Protocol):
+    """What a cost model says that looks at which cores combine partial sums, not at their number alone."""
+
+    def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles in which the partial sums of several cores are combined; None where it does not look."""
+        ...
+
+
+@runtime_checkable
 class PartCosts(Protocol):
-    """What a cost model says that looks at the parts of sub-tasks that cross the ends of windows."""
+    """What a cost model says that looks at what every core does in every sub-task, part by part."""
 
     def part_cycles(
         self, spec: OperatorSpec, plan: OperatorPlan
@@ -114,10 +123,35 @@ class PartCosts(Protocol):
         """
         ...
 
+    def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
+        """Return whether some core's accumulators are filled before the first step."""
+        ...
+
+
+_answers: dict[tuple[type, type], bool] = {}
+
+
+def _is_one(costs: object, protocol: type) -> bool:
+    """Return whether costs are of a protocol: asked once per type, as looking through its members takes long."""
+    key = type(costs), protocol
+    if key not in _answers:
+        _answers[key] = isinstance(costs, protocol)
+    return _answers[key]
+
+
+def sees_windows(costs: object) -> TypeGuard[WindowCosts]:
+    """Return whether a cost model looks at how operands lie in what a core holds of them."""
+    return _is_one(costs, WindowCosts)
+
+
+def sees_parts(costs: object) -> TypeGuard[PartCosts]:
+    """Return whether a cost model looks at the parts of sub-tasks that cross the ends of windows."""
+    return _is_one(costs, PartCosts)
+
 
 def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
     """Return whether a cost model looks at what a shift moves between which cores."""
-    return isinstance(costs, ShiftCosts) and costs.sees_shifts
+    return _is_one(costs, ShiftCosts) and cast(ShiftCosts, costs).sees_shifts
 
 
 def shift_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> int:
@@ -137,7 +171,7 @@ def part_cycles(
     costs: object, spec: OperatorSpec, plan: OperatorPlan
 ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
     """Return by loop positions the cycles of a sub-task's parts; None where a step takes what a whole box does."""
-    return costs.part_cycles(spec, plan) if isinstance(costs, PartCosts) and is_cut(spec, plan) else None
+    return costs.part_cycles(spec, plan) if sees_parts(costs) and is_uneven(spec, plan) else None
 
 
 def step_part_cycles(
@@ -149,7 +183,7 @@ def step_part_cycles(
 
 
 def nest_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles of all compute steps of a nest, and of filling accumulators that rotate."""
+    """Return the cycles of all compute steps of a nest, and of filling accumulators that no step begins."""
     parts = part_cycles(costs, spec, plan)
     steps = whole_cycles(costs, spec, plan) if parts is None else sum(map(sum, parts.values()))
     return fill_cycles(costs, spec, plan) + steps
@@ -168,13 +202,23 @@ def box_cycles(
     costs: Costs, spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, adds: bool
 ) -> int:
     """Return the cycles of one compute step over a box of the windows of every rotatable operand."""
-    if not isinstance(costs, WindowCosts):
+    if not sees_windows(costs):
         return costs.sub_task_cycles(spec, box)
     return int(costs.step_cycles_many(spec, _row(box), _row(windows), np.array([adds]))[0])
 
 
 def fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles in which accumulators are filled: where they rotate; elsewhere the first steps begin."""
+    """Return the cycles in which accumulators are filled: where they rotate, or a first step may be all padding.
+
+    Elsewhere the first steps begin.
+    """
+    if sees_parts(costs) and costs.fills(spec, plan):
+        return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
+    return rotating_fill_cycles(costs, spec, plan)
+
+
+def rotating_fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which accumulators are filled because they rotate; 0 where they do not."""
     if not rotates_output(spec, plan):
         return 0
     return window_fill_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)))
@@ -182,7 +226,7 @@ def fill_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> int:
 
 def window_fill_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes) -> int:
     """Return the cycles in which accumulators over windows of the output are filled."""
-    if not isinstance(costs, WindowCosts):
+    if not sees_windows(costs):
         return 0
     n_slots = prod(geometry.partition_shape(spec.output, windows))
     return int(costs.fill_cycles_many(spec, np.array([n_slots]))[0])
@@ -190,7 +234,7 @@ def window_fill_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes) -> 
 
 def end_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes, n_members: int, n_slots: int) -> int:
     """Return the cycles of the epilogue, a copy where there is none, over a core's `n_slots` of an output's windows."""
-    if isinstance(costs, WindowCosts):
+    if sees_windows(costs):
         return int(costs.end_cycles_many(spec, _row(windows), np.array([n_members]))[0])
     if spec.epilogue is None:
         return 0

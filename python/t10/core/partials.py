@@ -27,7 +27,7 @@ from t10.errors import InputError
 Kind = Literal["f32", "f16", "auto"]
 Kept = Literal["", "f32", "f16"]
 KINDS: tuple[str, ...] = get_args(Kind)
-FEW_ROWS = 8
+ONE_PASS_ROWS = 8
 """Rows that the matrix engine takes as columns in one pass with f32 sums."""
 LONG_SUM = 256
 """Terms from which on rounding a sum takes less than a sixteenth of summing, for one of so few rows."""
@@ -61,7 +61,7 @@ class Partials:
         """
         if self.kind != "auto":
             return self.kind == "f16"
-        has_gain = not 0 < n_rows <= FEW_ROWS or n_terms < LONG_SUM
+        has_gain = not 0 < n_rows <= ONE_PASS_ROWS or n_terms < LONG_SUM
         return is_product and has_gain and partials_error(n_terms) <= self.tolerance
 
     def as_options(self) -> dict[str, str | float]:

@@ -38,6 +38,16 @@ class StepLies:
     shift_places: Places | None = None
     has_zeros: bool = True
 
+    def without_interleaved(self) -> StepLies:
+        """Return how they lie in a memory of which no data reach the interleaved region."""
+        none = frozenset[int]()
+        return replace(
+            self,
+            sub_task=replace(self.sub_task, interleaved=none),
+            combine=replace(self.combine, interleaved=none),
+            end=replace(self.end, interleaved=none),
+        )
+
 
 @runtime_checkable
 class PlacedCosts(Protocol):

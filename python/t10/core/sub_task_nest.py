@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import lcm
 
 import numpy as np
 
 from t10.core import geometry
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Ints, different_rows
 from t10.core.contiguous_parts import (
     EVERY_CORE,
     Chosen,
@@ -25,8 +26,10 @@ from t10.core.plan import OperatorPlan
 from t10.core.products import zero_padded_axes
 from t10.core.program import Fill, Shift, Statement, SubTask
 from t10.core.task import TaskOperand
-from t10.core.task_nest import axis_strides, uses_position
+from t10.core.task_nest import axis_strides, named_axes
 from t10.core.vertex_nest import VertexNest, Work
+
+KEPT_PLANS = 1 << 10
 
 
 def whole_axes(spec: OperatorSpec, plan: OperatorPlan, *, has_zeros: bool) -> frozenset[int]:
@@ -138,8 +141,42 @@ def sub_task_work(
         yield nest, Work(numbers[chosen], part.extents[chosen], offsets, initial, origin)
 
 
+def is_uneven(spec: OperatorSpec, plan: OperatorPlan) -> bool:
+    """Return whether sub-tasks may be other ones on some cores or at some positions, whole boxes and rests aside.
+
+    Some go on where others ended, some have nothing but padding to sum, or what they do depends on where they are.
+    """
+    return plan.n_sub_tasks > 1 or _has_empty_parts(spec, plan) or _has_position(spec)
+
+
+def is_filled(spec: OperatorSpec, plan: OperatorPlan, *, has_zeros: bool) -> bool:
+    """Return whether accumulators of some core are filled, as no first sub-task begins there; see `initial_cores`."""
+    if spec.combine == "none" or not _has_empty_parts(spec, plan):
+        return False
+    return _is_filled(spec, plan, whole_axes(spec, plan, has_zeros=has_zeros))
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _is_filled(spec: OperatorSpec, plan: OperatorPlan, whole: frozenset[int]) -> bool:
+    body = loop_statements(plan.loop_order, plan.steps, rotating_operands(plan))
+    return bool(_filled(spec, plan, body, whole, EVERY_CORE).any())
+
+
+def _has_empty_parts(spec: OperatorSpec, plan: OperatorPlan) -> bool:
+    """Return whether some box along a sum lies in padding as a whole."""
+    return any(
+        plan.f_op[axis] * plan.lengths[axis] - plan.box[axis] >= spec.extents[axis]
+        for axis in spec.reduction_axes
+    )
+
+
 def _has_position(spec: OperatorSpec) -> bool:
-    return uses_position((spec.body, *(s.index for s in spec.selectors)), spec.selectors)
+    return bool(_named(spec))
+
+
+def _named(spec: OperatorSpec) -> list[int]:
+    """Return the axes along which what sub-tasks do depends on where they are."""
+    return sorted(named_axes((spec.body, *(s.index for s in spec.selectors)), spec.selectors))
 
 
 def _operand_offsets(plan: OperatorPlan, nest: VertexNest, part: ContiguousPart, chosen: Ints) -> Ints:
@@ -165,7 +202,7 @@ def different_steps(
     cores: Ints = np.arange(plan.n_cores)
     if not _has_position(spec):
         columns = np.column_stack([box_begins(plan, (0,) * len(plan.steps)), *inside])
-        cores = np.sort(np.unique(columns, axis=0, return_index=True)[1])
+        cores = different_rows(columns)
     begins = initial_cores(spec, plan, body, whole, cores)
     moduli = np.array(plan.lengths)
     for axis, length in enumerate(plan.lengths):
@@ -175,6 +212,8 @@ def different_steps(
         if (inside[axis] == length).all() and not _has_position(spec):
             moduli[axis] = lcm(*windows)
     kept = np.column_stack([each[cores] for each in inside])
+    if _has_position(spec):
+        kept = np.column_stack([kept, geometry.coordinates(plan)[cores][:, _named(spec)]])
     alike: dict[bytes, list[tuple[AxisSizes, Bools]]] = {}
     for number, statement in enumerate(body):
         if isinstance(statement, SubTask):

@@ -60,9 +60,10 @@ class Lie:
     apart: frozenset[tuple[int, int]]
 
     @classmethod
-    def best(cls, n_operands: int) -> Lie:
-        """Return that everything is granted."""
-        return cls(frozenset(range(n_operands)), frozenset(combinations(range(n_operands), 2)))
+    def best(cls, n_operands: int, *, is_wide: bool = True) -> Lie:
+        """Return that everything is granted, but for the interleaved region where data does not reach it."""
+        interleaved = frozenset(range(n_operands if is_wide else 0))
+        return cls(interleaved, frozenset(combinations(range(n_operands), 2)))
 
     @classmethod
     def of(cls, places: Sequence[TileRange]) -> Lie:

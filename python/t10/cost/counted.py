@@ -39,7 +39,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
-from t10.cost.work import end, fill, rows, step, sub_task
+from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
@@ -92,20 +92,24 @@ class CountedSteps:
             [adds[:, None] + 1, boxes, paces, seen.reshape(n, len(spec.rotatable) * n_axes)], axis=1
         )
 
-        def task_of(row: AxisSizes) -> Task:
+        def cycles_of_row(row: AxisSizes) -> int | None:
             parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
             box, pace, *windows = parts
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
-            return simplified(lying(task, lie) if lie else task)
+            task = simplified(lying(task, lie) if lie else task)
+            found = [_cycles(task, own_digest(), each) for each in step_offsets(spec, tuple(windows), pace)]
+            known = [each for each in found if each is not None]
+            return max(known) if len(known) == len(found) else None
 
-        lie = self.lies and self.lies.sub_task
-        cycles = _each(_kept("step", lie, *_computed(spec)), table, task_of)
+        lie = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
+        cycles = _each_of(_kept("step", lie, *_computed(spec)), table, cycles_of_row)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
         neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
-        is_wide = self.lies is None or len(spec.inputs) in self.lies.sub_task.interleaved
+        steps = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
+        is_wide = len(spec.inputs) in steps.interleaved
         lie = Lie(frozenset({0} if is_wide else ()), frozenset())
         kept = _kept("fill", spec.acc_dtype, neutral, lie)
         cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
@@ -113,10 +117,24 @@ class CountedSteps:
 
     def reductions(self, spec: OperatorSpec, mode: ReduceMode, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles in which members combine windows of so many elements, launches included; 0 for one."""
-        dtype, combine = spec.acc_dtype, spec.combine
-        if combine == "none":
+        if spec.combine == "none":
             return np.zeros_like(n_members)
-        lie, places = (self.lies.combine, self.lies.places) if self.lies else (Lie.best(2), None)
+        cycles = self._reductions(spec, mode, n_members, n_slots)
+        formula = all_reduce_formula if mode == "all" else reduce_scatter_formula
+        return self._known(cycles, lambda steps: formula(self.chip, steps, spec, n_members, n_slots))
+
+    def combined(self, spec: OperatorSpec, mode: ReduceMode, n_slots: int, cores: Ints) -> int | None:
+        """Return what `reductions` does of groups of these cores, (groups, members); None if not known."""
+        numbers = np.array([cores.shape[1]]), np.array([n_slots])
+        cycles = int(self._reductions(spec, mode, *numbers, cores)[0])
+        return None if cycles == UNKNOWN else cycles
+
+    def _reductions(
+        self, spec: OperatorSpec, mode: ReduceMode, n_members: Ints, n_slots: Ints, cores: Ints | None = None
+    ) -> Ints:
+        """Return what `reductions` does as far as it is known, among groups of the first cores or of `cores`."""
+        dtype, combine = spec.acc_dtype, spec.combine
+        lie, places = self._lie(2, self.lies and self.lies.combine), self.lies and self.lies.places
 
         def added(one: Round) -> int | None:
             nest, work = round_nest(dtype, combine, one)
@@ -125,13 +143,11 @@ class CountedSteps:
         def cycles_of_row(row: AxisSizes) -> int | None:
             apart, (n_members, n_slots) = bool(lie.apart), row
             numbers = self.chip, mode, dtype, n_members, n_slots
-            return rounds_cycles(*numbers, added, is_apart=apart, places=places)
+            return rounds_cycles(*numbers, added, is_apart=apart, places=places, cores=cores)
 
-        kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places)
-        table = np.stack(np.broadcast_arrays(n_members, n_slots), axis=1)
-        formula = all_reduce_formula if mode == "all" else reduce_scatter_formula
-        cycles = _each_of(kept, table, cycles_of_row)
-        return self._known(cycles, lambda steps: formula(self.chip, steps, spec, n_members, n_slots))
+        who = b"" if cores is None else cores.tobytes()
+        kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places, who)
+        return _each_of(kept, np.stack(np.broadcast_arrays(n_members, n_slots), axis=1), cycles_of_row)
 
     def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
@@ -151,17 +167,24 @@ class CountedSteps:
         is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
         members = np.where(n_members == 0, BESIDE, n_members)
         table = np.concatenate([members[:, None], np.where(is_output, windows, 1)], axis=1)
-        launch, lie = self.chip.launch_cycles, self.lies and self.lies.end
-        beside = Lie.best(len(spec.epilogue_inputs) + 2)
+        launch, lie = (
+            self.chip.launch_cycles,
+            self._lie(len(spec.epilogue_inputs) + 2, self.lies and self.lies.end),
+        )
+        taken_over = lie if self.lies else made_of_accumulators(spec, lie)
 
         def cycles_of_row(row: AxisSizes) -> int | None:
             if row[0] > 1:
                 return _chunk_cycles(spec, row[1:], row[0], lie, launch)
-            return _cycles(end(spec, row[1:], lie or (beside if row[0] == BESIDE else None)), own_digest())
+            return _cycles(end(spec, row[1:], lie if row[0] == BESIDE else taken_over), own_digest())
 
-        cycles = _each_of(_kept("end", spec, lie, launch), table, cycles_of_row)
+        cycles = _each_of(_kept("end", spec, lie, taken_over, launch), table, cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs, n_members))
+
+    def _lie(self, n_operands: int, given: Lie | None) -> Lie:
+        """Return how operands of a step lie: as given, else as well as they can on the chip."""
+        return given or Lie.best(n_operands, is_wide=self.chip.has_interleaved_data)
 
     def _known(self, cycles: Ints, otherwise: Callable[[Steps], Ints]) -> Ints:
         """Return what was counted; where no code was found, what closed forms give, at least their bound."""
@@ -183,7 +206,7 @@ def part_cycles(
     A part takes as long as its slowest core.
     """
     has_zeros = lies is None or lies.has_zeros
-    lie = Lie.best(len(spec.rotatable)) if lies is None else lies.sub_task
+    lie = lies.sub_task if lies else Lie.best(len(spec.rotatable), is_wide=chip.has_interleaved_data)
     try:
         with _lock:
             return _part_cycles(chip.launch_cycles, spec, plan, has_zeros, lie, own_digest())
@@ -293,7 +316,7 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
 
 
 def _chunk_cycles(
-    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie | None, launch_cycles: int
+    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie, launch_cycles: int
 ) -> int | None:
     """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known.
 
@@ -301,7 +324,7 @@ def _chunk_cycles(
     """
     total = -launch_cycles
     for nest, work in chunk_nests(spec, windows, n_members):
-        cycles = _slowest(nest, work, lie or Lie.best(len(nest.operands)))
+        cycles = _slowest(nest, work, lie)
         if cycles is None:
             return None
         total += launch_cycles + cycles

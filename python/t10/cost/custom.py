@@ -23,7 +23,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import PartCosts, WindowCosts, sees_shifts
+from t10.core.costs import GroupCosts, PartCosts, WindowCosts, sees_shifts
 from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
@@ -184,6 +184,10 @@ class CustomCostModel(PlainForms):
             return self.base.part_cycles(spec, plan)
         return None
 
+    def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
+        """Return whether some core's accumulators are filled before the first step, where the base says."""
+        return isinstance(self.base, PartCosts) and self.base.fills(spec, plan)
+
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""
         if isinstance(self.base, WindowCosts):
@@ -244,6 +248,10 @@ class CustomCostModel(PlainForms):
     def all_reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of an all-reduce for every candidate."""
         return self.base.all_reduce_cycles_many(spec, n_members, n_slots)
+
+    def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles in which a plan's cores combine partial sums, where the base looks at them."""
+        return self.base.combine_cycles(spec, plan) if isinstance(self.base, GroupCosts) else None
 
     def own_cost(self, spec: OperatorSpec) -> UserCost | None:
         """Return the cost function that prices an operator, None where the model `base` does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from t10.chip import ChipSpec, load_chip
 from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.geometry import partition_shape, window_lengths
 from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan
-from t10.core.program import Shift
+from t10.core.program import ReduceMode, Shift
+from t10.core.sub_task_nest import is_filled
 from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
@@ -24,7 +26,7 @@ from t10.cost.code_digest import code_digest
 from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
-from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula
+from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
 from t10.cost.steps import Steps
 
 COUNTED_CHIP = "ipu-mk2"
@@ -60,8 +62,8 @@ class IpuCostModel(PlainForms):
     lies: StepLies | None = None
 
     def lying(self, lies: StepLies) -> IpuCostModel:
-        """Return the model of steps whose operands lie so."""
-        return replace(self, lies=lies)
+        """Return the model of steps whose operands lie so, as far as the chip's memory lets them."""
+        return replace(self, lies=lies if self.chip.has_interleaved_data else lies.without_interleaved())
 
     @property
     def is_counted(self) -> bool:
@@ -128,6 +130,11 @@ class IpuCostModel(PlainForms):
         """Return by loop positions the cycles of a sub-task's parts; see `t10.core.costs.PartCosts`."""
         is_exact = self.is_counted and not self.is_least
         return counted.part_cycles(self.chip, self.lies, spec, plan) if is_exact else None
+
+    def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
+        """Return whether some core's accumulators are filled before the first step."""
+        has_zeros = self.lies is None or self.lies.has_zeros
+        return self.is_counted and not self.is_least and is_filled(spec, plan, has_zeros=has_zeros)
 
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
@@ -210,6 +217,15 @@ class IpuCostModel(PlainForms):
         if isinstance(steps, CountedSteps):
             return steps.reductions(spec, "all", n_members, n_slots)
         return all_reduce_formula(self.chip, steps, spec, n_members, n_slots)
+
+    def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles in which a plan's cores combine partial sums; see `t10.core.costs.GroupCosts`."""
+        steps = self._steps
+        if not isinstance(steps, CountedSteps) or spec.combine == "none":
+            return None
+        mode: ReduceMode = "all" if plan.reduce == "all" else "scatter"
+        n_slots = prod(partition_shape(spec.output, window_lengths(plan, len(spec.inputs))))
+        return steps.combined(spec, mode, n_slots, different_groups(spec, plan))
 
     def _phase_cycles(self, neighbour: bool) -> int:
         chip = self.chip

@@ -9,7 +9,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.costs import end_cycles, nest_cycles, sees_shifts, shift_cycles
+from t10.core.costs import GroupCosts, end_cycles, nest_cycles, sees_shifts, shift_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import shifts_home
@@ -46,6 +46,9 @@ def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> i
     n_members = geometry.n_replicas(spec, plan, slot)
     if n_members == 1:
         return 0
+    found = cost.combine_cycles(spec, plan) if isinstance(cost, GroupCosts) else None
+    if found is not None:
+        return found
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
     cycles = cost.all_reduce_cycles if plan.reduce == "all" else cost.reduce_cycles
     return cycles(spec, n_members, n_slots)

@@ -7,17 +7,21 @@ there are formulas, of arrays or of what records formulas.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.geometry import chunk_slots_many
 from t10.core.loads import Places, phase_loads
+from t10.core.plan import OperatorPlan, final_positions
 from t10.core.program import ReduceMode
-from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds
+from t10.core.reduction import Groups, Round, all_rounds, groups, scatter_rounds
 from t10.core.tile import WIDE_BYTES
 from t10.cost.combine import even_slots
 from t10.cost.exchange import exchange_rates, part_words, parts_cycles, phase_cycles
@@ -25,6 +29,7 @@ from t10.cost.steps import Steps
 
 MOST_SCHEDULED = 1 << 13
 """Transfers of a phase that are scheduled where no formula holds; in larger phases all are taken to be on time."""
+KEPT_PLANS = 1 << 12
 NO_FILLS = np.zeros((0, 3), np.int32)
 
 
@@ -88,16 +93,18 @@ def rounds_cycles(
     *,
     is_apart: bool,
     places: Places | None,
+    cores: Ints | None = None,
 ) -> int | None:
     """Return the cycles of a reduction round by round; None where those of an addition are not known.
 
     Where the shift buffer and accumulators are not apart, `places` says where they lie, as far as that is known.
+    `cores` (groups, members) are those of every different group, by rank; without them the first cores of a chip.
     """
     item_bytes, total = size_bytes(dtype), 0
     if n_members == 1:
         return total
     make = all_rounds if mode == "all" else scatter_rounds
-    known: dict[tuple[int, int, bytes, bytes], int] = {}
+    known: dict[tuple[int, int, int, bytes, bytes], int] = {}
     for one in make(
         Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
     ):
@@ -105,28 +112,72 @@ def rounds_cycles(
         begin = one.first * item_bytes
         if is_apart or places is None:
             begin %= WIDE_BYTES
-        key = one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
+        # Who waits for whom goes by how far away those are of which a core takes.
+        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places) else 0
+        key = turn, one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
         if key not in known:
             additions = added(one)
             if additions is None:
                 return None
-            moved = exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places)
+            moved = exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places, cores=cores)
             known[key] = moved + chip.launch_cycles + additions
         total += known[key]
     return total
 
 
 def exchange_cycles(
-    chip: ChipSpec, one: Round, item_bytes: int, *, is_apart: bool = True, places: Places | None = None
+    chip: ChipSpec,
+    one: Round,
+    item_bytes: int,
+    *,
+    is_apart: bool = True,
+    places: Places | None = None,
+    cores: Ints | None = None,
 ) -> int:
-    """Return the cycles of a round's exchange among one group; see `rounds_cycles`. Many groups take no longer."""
+    """Return the cycles of a round's exchange among one group; see `rounds_cycles`.
+
+    Many groups take no longer, where their cores are as far from each other: that decides who waits.
+    """
     sizes = one.widths[one.widths > 0] * item_bytes
     most, least = int(sizes.max()), int(sizes.min())
-    is_known = part_words(chip, least) <= part_words(chip, most) if is_apart else places is None
-    if not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED:
-        loads = phase_loads(one.moves, NO_FILLS, len(one.widths), item_bytes, exchange_rates(chip), places)
-        return phase_cycles(chip, loads)
+    if _is_scheduled(chip, one, item_bytes, is_apart, places):
+        moves = one.moves if cores is None else _among(one.moves, cores)
+        n_cores = len(one.widths) if cores is None else int(cores.max()) + 1
+        return phase_cycles(
+            chip, phase_loads(moves, NO_FILLS, n_cores, item_bytes, exchange_rates(chip), places)
+        )
     if one.replaces:
         # What many cores want of one is sent to all of them at once.
         return int(parts_cycles(chip, most, one.n_parts - 1, 0 if is_apart else 1, 1))
     return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
+
+
+def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
+    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
+    sizes = one.widths[one.widths > 0] * item_bytes
+    is_even = part_words(chip, int(sizes.min())) <= part_words(chip, int(sizes.max()))
+    is_known = is_even if is_apart else places is None
+    return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def different_groups(spec: OperatorSpec, plan: OperatorPlan) -> Ints:
+    """Return the cores of every different group that combines partial sums, (groups, members), by rank.
+
+    Alike are groups whose members are as far from each other. That of the last core is one of them: distances are
+    counted round it.
+    """
+    members = groups(spec, plan, final_positions(plan)).members
+    members = members[np.unique(members[:, 0], return_index=True)[1]]
+    last = members[(members == members.max()).any(axis=1)]
+    kinds = np.unique(members - members[:, :1], axis=0, return_index=True)[1]
+    return np.unique(np.concatenate([last, members[kinds]]), axis=0)
+
+
+def _among(moves: NDArray[np.int32], cores: Ints) -> NDArray[np.int32]:
+    """Return what moves in some groups, of what moves in one of the first cores."""
+    every = np.repeat(moves[None], len(cores), axis=0)
+    for column in (1, 3):
+        every[:, :, column] = cores[:, moves[:, column]]
+    every = every.reshape(-1, moves.shape[1])
+    return every[np.lexsort((every[:, 4], every[:, 3]))]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from t10.chip import ChipSpec
 from t10.core import geometry
-from t10.core.arrays import Ints
+from t10.core.arrays import Ints, different_rows
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.loads import UNITS, Loads, Places, core_loads, phase_loads
@@ -107,7 +107,12 @@ def nest_cycles(
     Or a lower bound above `most`, where `least` says the least that a shift of so many bytes takes.
     """
     shifts = list(nest_shifts(spec, plan, is_apart=places is None))
-    bounds = [least(shift_bytes(spec, plan, statement)) if least else 0 for _, statement in shifts]
+    # All shifts along an axis move the same bytes.
+    by_axis = {statement.axis: statement for _, statement in shifts}
+    bound_by_axis = {
+        axis: least(shift_bytes(spec, plan, each)) if least else 0 for axis, each in by_axis.items()
+    }
+    bounds = [bound_by_axis[statement.axis] for _, statement in shifts]
     total = sum(n * bound for (n, _), bound in zip(shifts, bounds, strict=True))
     for (n, statement), bound in zip(shifts, bounds, strict=True):
         if total > most:
@@ -238,7 +243,7 @@ class _Taken:
         members = np.argsort(label, kind="stable").reshape(len(begins), -1)
         kinds = [(each - begins[:, None])[:, :] for each in (members, *(s[members] for s in self.sources))]
         kinds += [first[members] for first in self.first.T]
-        _, chosen = np.unique(np.concatenate(kinds, axis=1), axis=0, return_index=True)
+        chosen = different_rows(np.concatenate(kinds, axis=1))
         # Distances between cores are counted round the last of them.
         last = int(np.flatnonzero(begins == label[-1])[0])
         return np.sort(members[sorted({last, *chosen.tolist()})].reshape(-1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
@@ -13,7 +13,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import alignment_bytes, axis_strides, simplified, uses_position
 from t10.core.tile import WIDE_BYTES
-from t10.core.vertex_nest import Lie, lying
+from t10.core.vertex_nest import MOST_OFFSETS, Lie, lying
 from t10.errors import UnsupportedOpError
 
 
@@ -56,6 +56,35 @@ def step(
     )
 
 
+def step_offsets(
+    spec: OperatorSpec, windows: tuple[AxisSizes, ...], pace: AxisSizes
+) -> tuple[tuple[int, ...], ...]:
+    """Return at which bytes of the widest load operands of steps may begin: some core's do at every step.
+
+    Steps begin at multiples of the pace in windows that are whole numbers of it; nothing where all begin at 0.
+    """
+    dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
+    strides = [axis_strides(*each) for each in zip(spec.rotatable, windows, strict=True)]
+    found = {(0,) * len(windows)}
+    for axis, n in enumerate(pace):
+        lengths = [window[axis] if each[axis] else n for window, each in zip(windows, strides, strict=True)]
+        if max(lengths) == n:
+            continue
+        begins = {
+            tuple(
+                begin % length * each[axis] * size_bytes(dtype) % WIDE_BYTES
+                for length, each, dtype in zip(lengths, strides, dtypes, strict=True)
+            )
+            for begin in range(0, min(lcm(*lengths), WIDE_BYTES * n), n)
+        }
+        found = {
+            tuple([(a + b) % WIDE_BYTES for a, b in zip(one, other, strict=True)])
+            for one in found
+            for other in begins
+        }
+    return tuple(sorted(found))[:MOST_OFFSETS] if len(found) > 1 else ((),)
+
+
 def end(spec: OperatorSpec, windows: AxisSizes, lie: Lie | None = None) -> Task:
     """Return the task that makes results of accumulators, over windows (axes) of the output.
 
@@ -69,7 +98,7 @@ def end(spec: OperatorSpec, windows: AxisSizes, lie: Lie | None = None) -> Task:
     )
     result = _operand(spec.output, lengths)
     task = Task(lengths, inputs, result, "none", function, origin=(0,) * len(lengths))
-    return simplified(lying(task, lie)) if lie else _made_of_accumulators(task)
+    return simplified(lying(task, lie or made_of_accumulators(spec, Lie.best(len(inputs) + 1))))
 
 
 def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:
@@ -90,12 +119,11 @@ def rows(spec: OperatorSpec, n_slots: int, run: int) -> Task:
     return simplified(apart(Task(extents, inputs, result, "none", function, origin=(0, 0))))
 
 
-def _made_of_accumulators(task: Task) -> Task:
-    """Return an epilogue's task whose result takes the place of its accumulators where they are of one type."""
-    task = apart(task)
-    if task.inputs[0].dtype == task.output.dtype:
-        task = replace(task, apart=task.apart - {(0, len(task.inputs))})
-    return simplified(task)
+def made_of_accumulators(spec: OperatorSpec, lie: Lie) -> Lie:
+    """Return how an epilogue's operands lie whose result takes the place of accumulators of its type."""
+    if spec.acc_dtype != spec.output.dtype:
+        return lie
+    return replace(lie, apart=lie.apart - {(0, len(spec.epilogue_inputs) + 1)})
 
 
 def fill(dtype: str, neutral: str, n_slots: int) -> Task:

@@ -241,6 +241,8 @@ def assemble(
         inputs |= read_layouts(context, step, front[choice.plan].plan)
     layouts = {**weights, **inputs}
     operators: list[ScheduledOperator] = []
+    # Operators that differ in names only share their plans.
+    run_by_plan: dict[tuple[int, int], Cycles] = {}
     for step, (spec, front, choice) in enumerate(zip(graph.operators, fronts, choices, strict=True)):
         if progress:
             progress("schedule", step, len(graph.operators))
@@ -251,7 +253,11 @@ def assemble(
         )
         layout = output_layout(spec, priced.plan)
         layouts[spec.output.name] = layout
-        active = replace(priced, cycles=cycles_of(context.cost, spec, priced.plan, arrivals))
+        key = id(front), choice.plan
+        if key not in run_by_plan:
+            run_by_plan[key] = operator_cycles(context.cost, spec, priced.plan)
+        cycles = cycles_of(context.cost, spec, priced.plan, arrivals, run=run_by_plan[key])
+        active = replace(priced, cycles=cycles)
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
     buffers = tuple(placed(request, chip.reserved_bytes) for request in requests)
@@ -330,12 +336,14 @@ def cycles_of(
     arrivals: tuple[Arrival, ...],
     *,
     is_placed: bool = False,
+    run: Cycles | None = None,
 ) -> Cycles:
     """Return the cycles of an operator with its exact arrivals, and with weights used in place shifted home.
 
-    `is_placed`: `cost` knows where buffers lie; else all lies as well as it can.
+    `is_placed`: `cost` knows where buffers lie; else all lies as well as it can. `run` is what `operator_cycles` says,
+    where that is known.
     """
-    run = operator_cycles(cost, spec, plan)
+    run = operator_cycles(cost, spec, plan) if run is None else run
     if not is_placed and reads_left_over(spec, arrivals):
         run = replace(run, compute=run.compute + left_over_cycles(cost, spec, plan))
     resident = tuple(

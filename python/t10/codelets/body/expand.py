@@ -79,6 +79,8 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
     if op.opcode == "math.fpowi":
         exponent = b.op("arith.sitofp", operands[1], dtype="f32")
         return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
+    if op.dtype == "f16" and op.opcode in mathematics.IN_HALF:
+        return mathematics.IN_HALF[op.opcode](b, *operands)
     emit = mathematics.FOR_HALF.get(op.opcode) if op.dtype == "f16" else None
     emit = emit or mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
     if emit is not None:

@@ -48,10 +48,10 @@ class VectorFamily:
             return None
         seen = _Seen(rows, across_nest(task))
         try:
-            ways = [_compiled(way) for apart in accessed_together(task) for way in _ways(seen, apart)]
+            ways = dict.fromkeys(way for apart in accessed_together(task) for way in _ways(seen, apart))
+            return least_counted(task, dict.fromkeys(map(_compiled, ways)))
         except (Unselectable, UnsupportedOpError):
             return None
-        return least_counted(task, dict.fromkeys(ways))
 
 
 def accessed_together(task: Task) -> Iterator[frozenset[tuple[int, int]]]:
@@ -69,9 +69,9 @@ def accessed_together(task: Task) -> Iterator[frozenset[tuple[int, int]]]:
         yield frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """The instructions of a skeleton, and the nest that is computed by them."""
+    """The instructions of a skeleton, and the nest that is computed by them; one object of each."""
 
     pattern: Scheduled
     applied: Scheduled
@@ -79,19 +79,35 @@ class _Way:
 
 @dataclass(slots=True)
 class _Seen:
-    """A task along rows and across them, with the skeletons of its nests."""
+    """A task along rows and across them, with the nests there are, their skeletons and ways."""
 
     rows: Rows
     across: RowNest | None
+    nests: dict[tuple[Effort, frozenset[Split]], RowNest | None] = field(
+        default_factory=dict[tuple[Effort, frozenset[Split]], "RowNest | None"]
+    )
     skeletons: dict[int, RowNest] = field(default_factory=dict[int, RowNest])
+    ways: dict[tuple[int, int], _Way] = field(default_factory=dict[tuple[int, int], _Way])
+
+    def nest(self, effort: Effort, refused: frozenset[Split]) -> RowNest | None:
+        """Return the best nest along rows; see `Rows.nest`."""
+        key = effort, refused
+        if key not in self.nests:
+            self.nests[key] = self.rows.nest(effort, refused)
+        return self.nests[key]
 
     def way(self, nest: RowNest, apart: frozenset[tuple[int, int]]) -> _Way | None:
         """Return the best way to compute a nest, None if it cannot be computed. Nests are compared by identity."""
         found = self.skeletons.get(id(nest))
         if found is None:
             found = self.skeletons[id(nest)] = skeleton(nest)
-        way = best_way(found, apart)
-        return None if way is None else _Way(way, way.applied(nest))
+        pattern = best_way(found, apart)
+        if pattern is None:
+            return None
+        key = id(nest), id(pattern)
+        if key not in self.ways:
+            self.ways[key] = _Way(pattern, pattern.applied(nest))
+        return self.ways[key]
 
 
 def _ways(seen: _Seen, apart: frozenset[tuple[int, int]]) -> Iterator[_Way]:
@@ -110,7 +126,7 @@ def _best(seen: _Seen, apart: frozenset[tuple[int, int]], effort: Effort) -> _Wa
     """Return the best way to compute a task whose points take an effort; None where there is no way."""
     refused: frozenset[Split] = frozenset()
     # A way to share that takes more registers than there are leaves the next best.
-    while (nest := seen.rows.nest(effort, refused)) is not None:
+    while (nest := seen.nest(effort, refused)) is not None:
         if _can_index(nest.axes, len(nest.outer), nest.split):
             way = seen.way(nest, apart)
             if way is not None:
@@ -122,7 +138,7 @@ def _best(seen: _Seen, apart: frozenset[tuple[int, int]], effort: Effort) -> _Wa
 @lru_cache(maxsize=4096)
 def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | None:
     """Return the first of the cheapest ways that fit in the registers; a frugal one if no other does."""
-    prepared = _prepared(nest)
+    prepared = prepared_nest(nest)
     for is_frugal in (False, True):
         best: Scheduled | None = None
         for one in _drafts(prepared, apart, is_frugal=is_frugal):
@@ -137,7 +153,8 @@ def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | No
 
 
 @lru_cache(maxsize=4096)
-def _prepared(nest: RowNest) -> Prepared:
+def prepared_nest(nest: RowNest) -> Prepared:
+    """Return a skeleton ready for selection, which all its drafts begin with."""
     return prepare(nest)
 
 
@@ -164,18 +181,18 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
         for pack in packs(prepared, lanes, apart):
             for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
-                one = _draft(nest, lanes, pack, reloaded, is_frugal)
+                one = drafted(nest, lanes, pack, reloaded, is_frugal=is_frugal)
                 if one is not None:
                     yield one
 
 
 @lru_cache(maxsize=4096)
-def _draft(
-    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], is_frugal: bool
+def drafted(
+    nest: RowNest, lanes: int, pack: Pack | None, reloaded: frozenset[int], *, is_frugal: bool = False
 ) -> Draft | None:
-    """Return a nest's code, None where there is none: with operands apart and without, drafts are the same."""
+    """Return a skeleton's code, None where there is none: with operands apart and without, drafts are the same."""
     try:
-        return draft(_prepared(nest), lanes, pack, reloaded, is_frugal=is_frugal)
+        return draft(prepared_nest(nest), lanes, pack, reloaded, is_frugal=is_frugal)
     except Unselectable:
         return None
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 
+from t10.codelets.count import cycles_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS
+from t10.core.vertex_nest import Lie
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES
 from t10.cost.bound.point_map import NO_AXIS, PAIR, QUAD, Map
@@ -32,6 +34,8 @@ from t10.cost.bound.row_costs import (
 )
 from t10.cost.bound.walks import axis_order, innermost, united_loops
 from t10.cost.combine import combine_operator
+from t10.cost.work import end
+from t10.errors import UnsupportedOpError
 
 WORD_BYTES = 4
 """What is longer is copied word by word."""
@@ -66,14 +70,7 @@ def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = Fals
     """Return cycles that no sub-task falls below whose sums have one term each: a map, of which some begin sums."""
     reduced = frozenset(spec.reduction_axes)
 
-    def without(operand: Operand) -> Operand:
-        dims = [
-            replace(dim, terms=tuple(term for term in dim.terms if term.axis not in reduced))
-            for dim in operand.dims
-        ]
-        return replace(operand, dims=tuple(dims))
-
-    single = replace(spec, inputs=tuple(map(without, spec.inputs)))
+    single = replace(spec, inputs=tuple([_operand_without(operand, reduced) for operand in spec.inputs]))
     one, points = Map.of_sub_task(single), product(boxes, axis_order(spec.output))
     if not _is_computed(one):
         return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, points)
@@ -82,6 +79,19 @@ def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = Fals
         # Windows may be longer along what is summed.
         slots = np.minimum(slots, _apart_slots(one, points))
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
+
+
+def _operand_without(operand: Operand, axes: frozenset[int]) -> Operand:
+    """Return an operand that does not move along some axes."""
+    dims = [
+        replace(dim, terms=tuple(term for term in dim.terms if term.axis not in axes)) for dim in operand.dims
+    ]
+    return replace(operand, dims=tuple(dims))
+
+
+def _without(one: Map, axes: frozenset[int]) -> Map:
+    """Return a map where some axes have one point."""
+    return replace(one, operands=tuple([_operand_without(operand, axes) for operand in one.operands]))
 
 
 def _map_slots(one: Map, boxes: Boxes, is_whole: bool, n_levels: int = MOST_LEVELS) -> Column:
@@ -140,7 +150,24 @@ def window_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Colum
     which it takes the least.
     """
     one = replace(Map.of_epilogue(spec), is_in_place=spec.acc_dtype == spec.output.dtype)
-    return _epilogue_cycles(one, n_slots, runs) if _is_computed(one) else None
+    if not _is_computed(one):
+        return None
+    cycles, point = _epilogue_cycles(one, n_slots, runs), _point_cycles(spec)
+    return cycles if point is None else chosen(n_slots == 1, point, cycles)
+
+
+@lru_cache(maxsize=1024)
+def _point_cycles(spec: OperatorSpec) -> int | None:
+    """Return the cycles of an epilogue of one point, in the place of its accumulator or not; None if not known."""
+    window = (1,) * len(spec.axes)
+    try:
+        counts = [
+            cycles_of(end(spec, window, lie)) for lie in (None, Lie.best(len(spec.epilogue_inputs) + 2))
+        ]
+    except UnsupportedOpError:
+        return None
+    known = [each for each in counts if each is not None]
+    return min(known) if len(known) == len(counts) else None
 
 
 def chunk_map_bound(
@@ -189,6 +216,12 @@ def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
 
 def _outer_slots(one: Map, points: Column) -> Column:
     """Return slots that no code falls below for rows along another axis than the last, of which there is one point."""
+    if len(one.chains) == 2:
+        # What is left is dense: windows are no longer than what they are computed on.
+        single = _without(one, frozenset(one.chains[-1]))
+        aligned = () if single.may_stride(single.chains[-1][-1]) else aligned_costs(single)
+        if aligned:
+            return reduce(np.minimum, [_slots(single, each, points, is_aligned=True) for each in aligned])
     found: list[RowCosts] = []
     while one.chains[-1] != NO_AXIS:
         one = one.within(one.chains[-1][-1])

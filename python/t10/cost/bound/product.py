@@ -13,18 +13,20 @@ slower: the bound is never above the count of any of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
 import numpy as np
 
+from t10.codelets.matrix.product import LEVELS_OF_ROWS
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.products import is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
-from t10.cost.bound.walks import WalkLoop, axis_order, strides_of, united_loops
+from t10.cost.bound.walks import WalkLoop, axis_order, may_step_evenly, strides_of, united_loops
 
 Cut = Literal["", "columns", "lines"]
 IMPOSSIBLE = 1 << 40
@@ -135,6 +137,12 @@ class _Way:
     def cycles(self) -> Column:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
         columns, inner = self._columns(), self._inner()
+        rows = self._row_loops()
+        if len(rows) > LEVELS_OF_ROWS:
+            # Every point of the others takes launches of its own.
+            longest, second = _two_longest([loop.extent for loop in rows])
+            n_rows = reduce(np.multiply, [loop.extent for loop in rows])
+            columns = replace(columns, outs=columns.outs * (n_rows // (longest * second)))
         is_whole = inner.n % self.engine.per_word == 0
         copies_x = np.logical_not(both(is_whole, inner.has_lines))
         copies_w = np.logical_not(both(is_whole, inner.gap == 1))
@@ -169,7 +177,13 @@ class _Way:
         load = np.maximum(deep // BLOCK_WORDS, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
         row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
-        slots = launches(engine, self._rows(lies), columns.n, np.minimum(row_words, BLOCK_WORDS), blocks > 1)
+        slots = launches(
+            engine,
+            self._rows(self._row_loops(), lies),
+            columns.n,
+            np.minimum(row_words, BLOCK_WORDS),
+            blocks > 1,
+        )
         # Where weights are copied code is as for sums of several blocks.
         is_deep = either(blocks > 1, copies_w)
         turn, between = _pauses(columns, slots, blocks > 1)
@@ -254,18 +268,24 @@ class _Way:
         inner, apart = chosen(has_lines, inner, n), chosen(has_lines, apart, 1)
         return _Inner(inner, n // inner, apart, has_lines, gap, boxes[:, line] if line in reduced else inner)
 
-    def _rows(self, lies: Column) -> Rows:
-        """Return the rows: axes that the weights lack."""
-        boxes, output = self.boxes, self.spec.output
-        order = [axis for axis in axis_order(output) if axis not in self.w.axes]
-        n, loops = product(boxes, order), united_loops(boxes, order, (self.x, output))
-        if len(loops) > 2:
-            # They are not all in one launch; in one they would take less.
-            return Rows(n, [WalkLoop(n, (n * 0, n * 0))])
+    def _row_loops(self) -> list[WalkLoop]:
+        """Return the loops over rows, innermost first: axes that the weights lack."""
+        order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
+        if self.in_windows and may_step_evenly(self.spec):
+            n, nothing = product(self.boxes, order), self._one * 0
+            return [WalkLoop(n, (nothing, nothing))]
+        return united_loops(self.boxes, order, (self.x, self.spec.output))
+
+    def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:
+        """Return the rows of a launch: the two longest loops."""
+        if len(loops) > LEVELS_OF_ROWS:
+            nothing = self._one * 0
+            longest, second = _two_longest([loop.extent for loop in loops])
+            return Rows(longest * second, [WalkLoop(n, (nothing, nothing)) for n in (longest, second)])
         if self._skips:
             # What lies between is not copied: rows that are far apart need not be.
             loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
-        return Rows(n, loops)
+        return Rows(reduce(np.multiply, [loop.extent for loop in loops]), loops)
 
     def _points(self) -> Column:
         """Return how many elements of the streaming input there are, at least."""
@@ -283,13 +303,15 @@ class _Way:
         own = _own_columns(self.spec, self.x, self.w)
         if not own:
             return least
-        # Lines of several columns and positions are the same only along the dim that has both.
-        beside = next((dim.axes for dim in self.w.dims if own[-1] in dim.axes), ())
-        shared = [axis for axis in beside if axis in self.spec.reduction_axes]
-        n_shared = product(self.boxes, shared)
-        if shared == [next((a for a in reversed(axis_order(self.x)) if a in self.spec.reduction_axes), None)]:
-            # It is what lines walk.
-            n_shared = chosen(both(inner.has_lines, n_shared > 1), 1, n_shared)
+        # Lines of several columns and positions are the same only along dims that have both.
+        beside = [axis for dim in self.w.dims if set(own).intersection(dim.axes) for axis in dim.axes]
+        n_shared, walked = self._one, _line_axis(self.x, self.spec)
+        for axis in (axis for axis in beside if axis in self.spec.reduction_axes):
+            extent = self.boxes[:, axis]
+            if axis == walked:
+                # It is what lines walk.
+                extent = chosen(inner.has_lines, 1, extent)
+            n_shared = n_shared * extent
         is_own = self.boxes[:, own[-1]] > 1
         return chosen(is_own, np.maximum(least, width * (inner.sums // n_shared)), least)
 
@@ -371,6 +393,15 @@ class _Way:
         return chosen(in_runs, RUN + 3 * words, LINE + 6 * words) + np.minimum(6 * left, left + 7)
 
 
+def _two_longest(extents: Sequence[Column]) -> tuple[Column, Column]:
+    """Return the greatest extent and the one after it."""
+    longest, second = extents[0], extents[0] * 0 + 1
+    for extent in extents[1:]:
+        second = np.maximum(second, np.minimum(longest, extent))
+        longest = np.maximum(longest, extent)
+    return longest, second
+
+
 def _own_columns(spec: OperatorSpec, x: Operand, w: Operand) -> list[int]:
     """Return the axes of columns, as the output has them: those of the weights alone."""
     return [axis for axis in axis_order(spec.output) if axis in w.axes and axis not in x.axes]
@@ -431,6 +462,11 @@ def _window(dim: AffineDim, reduced: frozenset[int]) -> tuple[int, int] | None:
 def _last_axes(operand: Operand) -> AxisSizes:
     """Return the axes of an operand's last dim."""
     return next((dim.axes for dim in reversed(operand.dims) if dim.terms), ())
+
+
+def _line_axis(operand: Operand, spec: OperatorSpec) -> int | None:
+    """Return the last reduced axis of an operand."""
+    return next((axis for axis in reversed(axis_order(operand)) if axis in spec.reduction_axes), None)
 
 
 def _line(operand: Operand) -> int | None:

@@ -17,8 +17,8 @@ from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_piece
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS
-from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, product
-from t10.cost.bound.walks import WalkLoop, axis_order, innermost, united_loops
+from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
+from t10.cost.bound.walks import WalkLoop, axis_order, innermost, may_step_evenly, united_loops
 
 ACCESS_BYTES, WORD_BYTES = 8, 4
 PAIR = 2
@@ -37,6 +37,8 @@ LEVEL_CYCLES, POINTER_CYCLES = 30, 12
 
 Members = tuple[bool, ...]
 """Whether each input does something."""
+_Way = tuple[Pace, Column, Column]
+"""A pace, where it is one, and the extent of its inner loop."""
 
 
 def reduction_bound(
@@ -162,6 +164,8 @@ class _Nest:
         )
         n_vectors, others = -(-column.extent // own.lanes), self.n_outputs // column.extent
         vectors = -(-n_vectors // N_WORKERS) * others
+        if self.may_join:
+            vectors = -(-n_vectors * others // N_WORKERS)
         for loop in self.outputs if len(self.outputs) > 1 else ():
             # The loop of columns itself has the output's step of one.
             share = -(-loop.extent // N_WORKERS) * (others // loop.extent) * n_vectors
@@ -189,19 +193,18 @@ class _Nest:
         if kernels is None:
             return None
         first, last = replace(self, kernel=kernels[0]), _finals(kernels[1])
-        ways = [(own, inner >= own.lanes, inner) for own, inner in first.row_ways()]
+        ways: list[_Way] = [(own, inner >= own.lanes, inner) for own, inner in first.row_ways()]
         ways += [(own, when, self.longest) for when, own in first.point_ways()]
         if not ways or not last:
             return None
-        output = min(min(own.unrolled, own.repeated) - self.more(own) for own, *_ in ways)
-        total = reduce(np.minimum, [chosen(when, self.in_all(own, inner), FAR) for own, when, inner in ways])
-        alone = _busiest([loop.extent for loop in self.outputs])
+        alone, may_unite = _busiest([loop.extent for loop in self.outputs]), self.may_unite()
+        if self.may_join:
+            alone = -(-self.n_outputs // N_WORKERS)
         best: Column = IMPOSSIBLE
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
-            if not self.may_unite:
-                share = np.minimum(self.n_outputs, alone * n)
-            best = np.minimum(best, chosen(self.can_cut(n), share * (output + total // n), IMPOSSIBLE))
+            share = chosen(may_unite, share, np.minimum(self.n_outputs, alone * n))
+            best = np.minimum(best, chosen(self.can_cut(n), share * self.piece(ways, n), IMPOSSIBLE))
         once = LAUNCH_CYCLES + min(own.once for own, *_ in ways)
         is_worth = N_WORKERS * 10 * self.busiest() > 11 * self.n_outputs
         if len(self.contributions) > 1:
@@ -210,26 +213,46 @@ class _Nest:
             is_worth = either(is_worth, *written)
         return chosen(is_worth, best + once + self._ending(last), IMPOSSIBLE)
 
-    def in_all(self, own: Pace, inner: Column) -> Column:
-        """Return what all steps and passes of an output take, however they are cut in pieces."""
-        steps = own.step * (self.n_terms // own.lanes)
-        more = self.more(own)
-        return steps + more * (self.n_terms // np.maximum(inner, 1)) if more else steps
+    def piece(self, ways: Sequence[_Way], n: int) -> Column:
+        """Return what one of n pieces of an output takes in the best of some ways."""
+        if not self.in_windows:
+            return reduce(
+                np.minimum, [chosen(when, self.walk(own, inner, n), FAR) for own, when, inner in ways]
+            )
+        # Shorter rows in longer windows may leave less than steps, and more passes.
+        output = min(min(own.unrolled, own.repeated) - self.more(own) for own, *_ in ways)
+        found = [
+            chosen(when, own.step * (self.n_terms // own.lanes) + self.more(own) * self.passes(inner), FAR)
+            for own, when, inner in ways
+        ]
+        return output + reduce(np.minimum, found) // n
+
+    def walk(self, own: Pace, inner: Column, n: int) -> Column:
+        """Return what one of n pieces of an output takes in one way: written out if it is short, else with a loop."""
+        steps, passes, more = own.step * (self.n_terms // own.lanes), self.passes(inner), self.more(own)
+        if len(self.contributions) == 1:
+            is_short = self.n_terms // n // own.lanes <= own.most_unrolled
+            return chosen(is_short, min(own.unrolled, own.repeated), own.repeated) + steps // n
+        # What is left over of every pass is no step.
+        is_short = self.n_terms // n - passes * (own.lanes - 1) <= own.most_unrolled * own.lanes
+        short = min(own.unrolled, own.repeated) - more + (steps + more * passes) // n
+        long = min(own.around, own.repeated) + (steps + own.passed * passes) // n
+        return chosen(is_short, np.minimum(short, long), long)
+
+    def passes(self, inner: Column) -> Column:
+        """Return the passes of an output whose inner loop has so many points."""
+        return 1 if len(self.contributions) == 1 else self.n_terms // np.maximum(inner, 1)
 
     def more(self, own: Pace) -> int:
-        """Return what a pass of a piece takes besides its steps."""
+        """Return the least that a pass takes besides its steps."""
         return min(own.moved, own.passed) if len(self.contributions) > 1 else 0
 
     def can_cut(self, n: int) -> Column:
         """Return whether a loop can be cut in n pieces; no vector of four lies across two of them."""
-        if len(self.contributions) > 1:
+        if self.in_windows and not self.is_one_pass:
+            # What is one loop in a box may be several.
             return self.n_terms % n == 0
-        extent = self.n_terms
-        if n % 4 == 0:
-            return extent % (4 * n) == 0
-        can = both(extent % n == 0, extent >= 2 * n)
-        # Of fours that are cut in two or six, no half may be left.
-        return both(can, extent % (4 * n) != 2 * n) if n % 2 == 0 else can
+        return either(*(_is_cut_evenly(loop.extent, n) for loop in self.contributions))
 
     def _ending(self, paces: tuple[Pace, ...]) -> Column:
         """Return the least that reducing the results of pieces takes."""
@@ -239,14 +262,32 @@ class _Nest:
         share = -(-self.n_outputs // N_WORKERS)
         return once + share * output - chosen(self.n_outputs == 1, single, 0)
 
-    @property
-    def may_unite(self) -> bool:
-        """Return whether pieces and outputs may be one loop: all inputs walk both, or neither."""
-        return any(
-            all((a in o.axes) == (r in o.axes) for o in self.spec.inputs)
+    def may_unite(self) -> Column:
+        """Return where pieces and outputs may be one loop: all inputs walk on evenly from one to the other."""
+        if not self.in_windows:
+            pairs = combinations(self.outputs, self.contributions)
+            found = [both(row.extent > 1, *_follow(row, cut)) for row, cut in pairs]
+            return either(*found)
+        alike = [
+            self.boxes[:, a] > 1
             for a in self.spec.output.axes
             for r in self.spec.reduction_axes
-        )
+            if all((a in o.axes) == (r in o.axes) for o in self.spec.inputs)
+        ]
+        return either(*alike) if alike else never(self.n_terms)
+
+    @property
+    def may_join(self) -> bool:
+        """Return whether loops over outputs that are apart in a box may be one: windows end as far apart as they step.
+
+        Windows of two positions have 38 rows where 19 places are two rows apart, and the next image follows evenly.
+        """
+        return self.in_windows and may_step_evenly(self.spec)
+
+    @property
+    def is_one_pass(self) -> bool:
+        """Return whether contributions are one loop wherever operands lie."""
+        return len(self.contributions) == 1 and not (self.in_windows and len(self.spec.reduction_axes) > 1)
 
     @property
     def are_alike(self) -> bool:
@@ -264,6 +305,8 @@ class _Nest:
         In an output's longer window, all rows may begin alike in a word.
         """
         per_word = max(WORD_BYTES // self.sizes[-1], 1)
+        if self.may_join:
+            return -(-self.n_outputs // N_WORKERS)
         if per_word == 1:
             return _busiest([loop.extent for loop in self.outputs])
         spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
@@ -317,7 +360,7 @@ class _Nest:
 
     def around_outputs(self) -> Column:
         """Return what loops around the innermost one over outputs take, along rows and point by point."""
-        if len(self.outputs) == 1:
+        if len(self.outputs) == 1 or self.may_join:
             return 0
         extent = self.outputs[-1].extent
         for loop in reversed(self.outputs[:-1]):
@@ -408,6 +451,17 @@ class _Nest:
         if per_step > 1 and tail:
             output = output + tail * (outers * np.minimum(inner % per_step, 1))
         return once + outputs * output
+
+
+def _is_cut_evenly(extent: Column, n: int) -> Column:
+    """Return whether a loop can be cut in n pieces of several points; of whole fours, in pieces of whole fours."""
+    is_even = both(extent % n == 0, extent >= 2 * n)
+    return both(is_even, either(extent % 4 != 0, extent % (4 * n) == 0))
+
+
+def _follow(row: WalkLoop, cut: WalkLoop) -> list[Column]:
+    """Return where each input walks on evenly from the end of one loop to the next point of the one around it."""
+    return [outer == cut.extent * inner for outer, inner in zip(row.steps[:-1], cut.steps[:-1], strict=True)]
 
 
 def _has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import combinations
@@ -10,9 +10,16 @@ from itertools import combinations
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction
 from t10.codelets.body.words import is_in_words
-from t10.codelets.vector.draft import Draft, draft, packs, prepare
+from t10.codelets.vector.draft import Draft, packs
 from t10.codelets.vector.emit import Emitter, turn
-from t10.codelets.vector.family import LANES_NARROW, REFUSED, accessed_together, best_way
+from t10.codelets.vector.family import (
+    LANES_NARROW,
+    REFUSED,
+    accessed_together,
+    best_way,
+    drafted,
+    prepared_nest,
+)
 from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
 from t10.codelets.vector.schedule import Scheduled, least_cost
 from t10.core.expression import AxisSizes
@@ -292,16 +299,24 @@ def _turn_costs(one: Map, axis: int, outer: AxisSizes, nest: tuple[RowNest, Lie]
     )
 
 
-def _drafts(nest: tuple[RowNest, Lie]) -> Iterator[Draft]:
-    """Yield the shortest code of a nest for every number of points at a time: what is accessed together saves most."""
-    prepared, lie = prepare(skeleton(nest[0])), nest[1]
-    for lanes in (nest[0].across,) if nest[0].across else LANES_NARROW:
-        for pack in packs(prepared, lanes, lie):
-            try:
-                yield draft(prepared, lanes, pack, frozenset())
-            except Unselectable:
-                continue
-            break
+def _drafts(nest: tuple[RowNest, Lie]) -> tuple[Draft, ...]:
+    return _shortest(skeleton(nest[0]), nest[1])
+
+
+@lru_cache(maxsize=4096)
+def _shortest(nest: RowNest, lie: Lie) -> tuple[Draft, ...]:
+    """Return the shortest code of a skeleton for every number of points at a time.
+
+    What is accessed together saves most.
+    """
+    prepared = prepared_nest(nest)
+    found: list[Draft] = []
+    for lanes in (nest.across,) if nest.across else LANES_NARROW:
+        ways = (drafted(nest, lanes, pack, frozenset[int]()) for pack in packs(prepared, lanes, lie))
+        first = next((way for way in ways if way is not None), None)
+        if first is not None:
+            found.append(first)
+    return tuple(found)
 
 
 def _turns(nest: tuple[RowNest, Lie]) -> dict[int, int]:

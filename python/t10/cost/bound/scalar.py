@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import permutations
 
 import numpy as np
 
@@ -13,26 +14,37 @@ from t10.codelets.loops.picking import picked_axes
 from t10.codelets.nest import simplified
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.tile import N_WORKERS
-from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.columns import Boxes, Column, busiest, chosen, product
 from t10.cost.bound.paths import LAUNCH_CYCLES, SLOT_CYCLES, least_slots, loop, own_lines
+from t10.cost.bound.walks import axis_order, united_loops
 from t10.cost.work import sub_task
 
 POINTS, TERMS, SELECTED = 48, 6, 16
 """Extents of the boxes that the generator is asked about."""
+SKIP = ".LSkip"
+CASTS = frozenset({"arith.index_cast", "arith.extsi"})
+"""Operations of an index that leave it where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopCosts:
-    """The least slots of scalar loops once, of an output beside its terms, and of a term; and of one output alone."""
+    """The least slots of scalar loops once, of an output beside its terms, and of a term; and of one output alone.
+
+    A pass of a loop around another one takes `row` besides.
+    """
 
     start: int
     output: int
     term: int
     alone: int
+    row: int = 0
 
 
-def scalar_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
-    """Return cycles that scalar loops over `boxes` do not fall below; None where they cannot compute a step."""
+def scalar_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column | None:
+    """Return cycles that scalar loops over `boxes` do not fall below; None where they cannot compute a step.
+
+    With `is_whole` operands are as large as the box, which says what is one loop.
+    """
     walked = _walked(spec)
     single, costs = _costs(spec, ()), _costs(spec, walked)
     if single is None or costs is None:
@@ -40,10 +52,17 @@ def scalar_bound(spec: OperatorSpec, boxes: Boxes) -> Column | None:
     points = product(boxes, tuple(sorted(spec.output.axes)))
     outputs = -(-points // N_WORKERS)
     terms = product(boxes, walked)
-    slots = costs.start + outputs * (costs.output + terms * costs.term)
+    around: Column = 0
+    if is_whole and axis_order(spec.output):
+        order = axis_order(spec.output)
+        extents = [loop.extent for loop in united_loops(boxes, order, (*spec.inputs, spec.output))]
+        outputs = busiest(extents)
+        longest = reduce(np.maximum, extents)
+        around = chosen(longest == points, 0, outputs // longest * costs.row)
+    slots = costs.start + outputs * (costs.output + terms * costs.term) + around
     if walked:
         # What has one term is no sum.
-        slots = chosen(terms == 1, single.start + outputs * single.output, slots)
+        slots = chosen(terms == 1, single.start + outputs * single.output + around, slots)
     # A single output is no loop.
     slots = chosen(points == 1, np.minimum(slots, single.alone), slots)
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
@@ -63,12 +82,37 @@ def _costs(spec: OperatorSpec, walked: AxisSizes) -> LoopCosts | None:
     many, one = (_code(spec, order[-1:], n_points, walked[-1:]) for n_points in (POINTS, 1))
     if many is None or one is None:
         return None
-    total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), ".LEnd") + 1 for lines in (many, one))
+    never = (".LEnd", SKIP) if _is_found(spec) else (".LEnd",)
+    total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), *never) + 1 for lines in (many, one))
     if not order:
         return LoopCosts(0, total, 0, alone)
-    output = least_slots(many, *loop(many, ".LLevel0"))
-    term = least_slots(many, *loop(many, ".LLevel1")) if walked else 0
-    return LoopCosts(total - output, output - term, term, alone)
+    output = least_slots(many, *loop(many, ".LLevel0"), *never)
+    term = least_slots(many, *loop(many, ".LLevel1"), *never) if walked else 0
+    rows = _rows(spec, order, never)
+    start = min([total - output, *(start for start, _ in rows)])
+    row = max(min((row for _, row in rows), default=0), 0)
+    return LoopCosts(start, output - term, term, alone, row)
+
+
+def _rows(spec: OperatorSpec, order: Sequence[int], never: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the least slots once, and of a pass of a loop over outputs around another one, by pairs of axes."""
+    found: list[tuple[int, int]] = []
+    for outer, inner in permutations(order, 2):
+        lines = _code(spec, (outer, inner), POINTS, ())
+        # Where one is nothing but more of the other there is one loop.
+        if lines is not None and ".LLevel1:" in lines:
+            total = least_slots(lines, 0, lines.index(".LEnd:"), *never) + 1
+            passed = least_slots(lines, *loop(lines, ".LLevel0"), *never)
+            output = least_slots(lines, *loop(lines, ".LLevel1"), *never)
+            found.append((total - passed, passed - output))
+    return found
+
+
+def _is_found(spec: OperatorSpec) -> bool:
+    """Return whether every index finds its point where steps are priced: it is looked up as it is."""
+    picked = picked_axes(sub_task(spec, (2,) * len(spec.axes), simplify=False))
+    ops = [op.opcode for selector in spec.selectors for op in selector.index.ops]
+    return len(spec.selectors) == 1 and spec.selectors[0].axis in picked and CASTS.issuperset(ops)
 
 
 def _code(spec: OperatorSpec, rows: Sequence[int], n_points: int, sums: AxisSizes) -> list[str] | None:

@@ -49,7 +49,7 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         return _selected(spec, boxes, is_whole)
     if not spec.reduction_axes:
         rows = map_bound(spec, boxes, is_whole=is_whole)
-        rows = scalar_bound(spec, boxes) if rows is None else rows
+        rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
     sums = _sums(placeless, boxes, is_whole)
@@ -97,7 +97,7 @@ def _least(bounds: Sequence[Column | None]) -> Column | None:
 
 def _selected(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column:
     """Return the bound of a sub-task with selectors."""
-    scalar = scalar_bound(spec, boxes)
+    scalar = scalar_bound(spec, boxes, is_whole=is_whole)
     if scalar is None:
         return LEAST_CYCLES + boxes[:, 0] * 0
     rows = gather_bound(spec, boxes, is_whole=is_whole)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from t10.core.expression import AffineDim, Operand
+from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.cost.bound.columns import Boxes, Column, both, chosen, either, never, product
 
 Strides = Mapping[int, Column]
@@ -42,6 +42,16 @@ def dim_extent(dim: AffineDim, boxes: Boxes) -> Column:
     for term in dim.terms:
         extent = extent + term.coefficient * (boxes[:, term.axis] - 1)
     return extent
+
+
+def may_step_evenly(spec: OperatorSpec) -> bool:
+    """Return whether windows with strides may end where the next one would begin: loops of a box may then be one."""
+    return any(
+        len(dim.terms) > 1
+        and any(term.coefficient > 1 and term.axis in spec.output.axes for term in dim.terms)
+        for operand in spec.inputs
+        for dim in operand.dims
+    )
 
 
 def axis_order(operand: Operand) -> tuple[int, ...]:

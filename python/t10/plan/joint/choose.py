@@ -16,8 +16,9 @@ from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.costs import Counted, JointCosts
+from t10.plan.joint.improve import neighbours
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
-from t10.plan.joint.solve import MOST_WORK, Solution, solve
+from t10.plan.joint.solve import FEW_OPERATORS, MOST_WORK, Solution, solve
 from t10.plan.joint.states import Breadth, States, states_of
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import layout_slots
@@ -26,6 +27,10 @@ from t10.plan.options import PlanOptions, Reading
 from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 300
+FEW_ROUNDS = 12
+"""After so many, choices of small models are counted exactly at once, those near them finely: bounds rise sooner."""
+NEAR = 0.001
+"""By what part of the cycles choices near the best are slower at most."""
 
 Report = Callable[[int, int], None]
 """Called with steps done and steps in all; what it raises ends the work."""
@@ -89,11 +94,11 @@ class JointPlanner:
     def best(self, room_bytes: int) -> JointChoice | None:
         """Return the best choice for which a core has `room_bytes`, None if nothing fits."""
         for rows in self.starts.values():
-            self._settle(self.selection(room_bytes), rows)
+            self._settle(self.selection(room_bytes), [rows])
         starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
-        bound_cycles = 0
+        bound_cycles, is_small = 0, selection.n_operators <= FEW_OPERATORS
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
             found = solve(selection, self.options.gap, starts, self._is_over, self.work_left)
@@ -101,12 +106,14 @@ class JointPlanner:
                 return None
             self.work_left -= found.work
             bound_cycles = max(bound_cycles, found.bound_cycles)
-            starts = [found.rows, *starts[:3]]
+            starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
-            if not is_last and self._settle(selection, found.rows, "fine"):
+            if is_small and number >= FEW_ROUNDS and not is_last:
+                self._settle(selection, neighbours(selection, found.rows, int(found.cycles * NEAR)), "fine")
+            elif not is_last and self._settle(selection, [found.rows], "fine"):
                 selection = self.selection(room_bytes)
                 continue
-            is_exact = not self._settle(selection, found.rows)
+            is_exact = not self._settle(selection, [found.rows])
             selection = self.selection(room_bytes)
             cycles = selection.cycles(found.rows)
             if best is None or cycles < best.cycles:
@@ -117,11 +124,11 @@ class JointPlanner:
             return None
         return self._joint(selection, replace(best, bound_cycles=bound_cycles))
 
-    def _settle(self, selection: Selection, rows: Ints, counted: Counted = "exact") -> bool:
-        """Make the costs of a choice exact, or only its bounds finer; return whether any changed."""
-        first = [selection.rows_of(step).start for step in range(selection.n_operators)]
-        levels = [int(row) - low for row, low in zip(rows, first, strict=True)]
-        return self.pair_costs.settle(selection.states_of(rows).tolist(), levels, counted)
+    def _settle(self, selection: Selection, choices: Sequence[Ints], counted: Counted = "exact") -> bool:
+        """Make the costs of choices exact, or only their bounds finer; return whether any changed."""
+        first = np.array([selection.rows_of(step).start for step in range(selection.n_operators)], np.int64)
+        made = [(selection.states_of(rows).tolist(), (rows - first).tolist()) for rows in choices]
+        return self.pair_costs.settle(made, counted)
 
     def selection(self, room_bytes: int) -> Selection:
         """Return the problem with the costs known by now."""

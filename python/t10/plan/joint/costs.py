@@ -8,7 +8,7 @@ for, and the bound of the others stays a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
@@ -113,17 +113,22 @@ class JointCosts:
             self._layouts[key] = found
         return self._layouts[key]
 
-    def settle(self, states: Sequence[int], levels: Sequence[int], counted: Counted = "exact") -> bool:
-        """Make the costs of a choice exact; `levels` are rows of each operator's table. Return whether any changed.
+    def settle(
+        self, choices: Iterable[tuple[Sequence[int], Sequence[int]]], counted: Counted = "exact"
+    ) -> bool:
+        """Make the costs of choices exact: states and, of each operator's table, rows. Return whether any changed.
 
         With `counted` fine, bring bounds closer only.
         """
-        edges = {
-            (id(edge), where): edge
-            for scope, edge in self.edges
-            if not edge.is_exact[where := tuple(states[step] for step in scope)]
-        }
-        rows = {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
+        edges: dict[tuple[int, tuple[int, ...]], Edge] = {}
+        rows: dict[tuple[int, int], RowCosts] = {}
+        for states, levels in choices:
+            edges |= {
+                (id(edge), where): edge
+                for scope, edge in self.edges
+                if not edge.is_exact[where := tuple(states[step] for step in scope)]
+            }
+            rows |= {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
 
         def moved(key: tuple[int, tuple[int, ...]]) -> int:
             return self._edge_cycles(edges[key], key[1], counted)
@@ -274,8 +279,11 @@ class JointCosts:
         # States that lie the same way, as far as this operand sees, are one class.
         classes = [_members_by_first(self._classes(position, edge)) for position in range(len(shape))]
         for chosen in product(*(members_by_first.items() for members_by_first in classes)):
-            members = np.ix_(*(members for _, members in chosen))
-            in_place[members] = self._bound(edge, tuple(first for first, _ in chosen), members)
+            where = tuple(first for first, _ in chosen)
+            is_single = all(len(members) == 1 for _, members in chosen)
+            # Most classes have one member: indexing by sets would take as long as counting.
+            members = where if is_single else np.ix_(*(members for _, members in chosen))
+            in_place[members] = self._bound(edge, where, members)
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
             spec, cost = self.context.graph.operators[step], self.context.cost

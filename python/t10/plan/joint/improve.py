@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Ints, different_rows
 from t10.plan.joint.selection import Lifetime, Saving, Selection, Table
 
 MOST_PASSES = 12
@@ -68,6 +69,28 @@ class Neighbourhood:
             if not is_better:
                 break
         return chosen
+
+    def near(self, rows: Ints, most: int) -> Iterator[Ints]:
+        """Yield the choices that fit in which one operator is in another state, slower by so many cycles at most.
+
+        Of every state the fastest row.
+        """
+        selection = self.selection
+        states, used = selection.states_of(rows), selection.used_bytes(rows)
+        for operator in range(selection.n_operators):
+            span, change, _ = self._moves(operator, rows, states)
+            seen = {int(selection.rows.state[rows[operator]])}
+            for index in np.argsort(change, kind="stable").tolist():
+                row = span.start + index
+                state = int(selection.rows.state[row])
+                if change[index] > most:
+                    break
+                after = used if state in seen else self.used_after(operator, row, rows, states, used)
+                if state not in seen and (after <= selection.room_bytes).all():
+                    seen.add(state)
+                    moved = rows.copy()
+                    moved[operator] = row
+                    yield moved
 
     def exchanged(self, rows: Ints) -> Ints | None:
         """Return a faster choice in which one operator takes room that another gives up, None if none is found.
@@ -232,7 +255,11 @@ class Neighbourhood:
         return change
 
 
+def neighbours(selection: Selection, rows: Ints, most: int) -> list[Ints]:
+    """Return choices with one operator in another state, slower by `most` cycles at most; `rows` must fit."""
+    return list(Neighbourhood(selection).near(rows, most))
+
+
 def _first_of_each(numbers: Ints, change: Ints, extra: Ints) -> Ints:
     """Return of moves with equal cycles and bytes the first."""
-    _, first = np.unique(np.column_stack([change[numbers], extra[numbers]]), axis=0, return_index=True)
-    return numbers[np.sort(first)]
+    return numbers[different_rows(np.column_stack([change[numbers], extra[numbers]]))]

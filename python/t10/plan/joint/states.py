@@ -56,8 +56,10 @@ LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
 
 
-MOST_CELLS = 30_000
-"""Largest table counted entry by entry; an operand with more sources than that is priced when a choice is made."""
+WISHED_CELLS = 30_000
+"""Where a table has more entries, its operators have fewer states if they can."""
+MOST_CELLS = 200_000
+"""Largest table counted entry by entry, in some ten seconds; what is larger is priced when a choice is made."""
 
 
 def states_of(
@@ -103,7 +105,7 @@ def _within_tables(context: Context, united: list[States], ranked: Sequence[Stat
             sources = context.graph.sources_of(operand.name)
             scope = sorted({step, *(maker_by_value[each] for each in sources if each in maker_by_value)})
             for member in sorted(scope, key=lambda each: len(ranked[each]) / len(result[each])):
-                if prod(len(result[each]) for each in scope) <= MOST_CELLS:
+                if prod(len(result[each]) for each in scope) <= WISHED_CELLS:
                     break
                 result[member] = ranked[member]
     return tuple(result)

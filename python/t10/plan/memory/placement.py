@@ -10,6 +10,7 @@ All addresses are those of the device, counted from the first byte of a core's m
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +20,15 @@ from t10.core.arrays import Bools, Ints
 from t10.core.schedule import Buffer, Wish
 from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.plan.memory._places import Blocks
-from t10.plan.memory.allocation import Request, aligned_size, block_of_request, live_always, packed, placed
+from t10.plan.memory.allocation import (
+    Request,
+    aligned_size,
+    block_of_request,
+    live_always,
+    live_bytes,
+    packed,
+    placed,
+)
 from t10.plan.memory.blocks import Block, neighbours
 from t10.plan.memory.packing import first_fit
 
@@ -46,9 +55,35 @@ def placed_buffers(
     The last of them ends above `chip.data_end_bytes` where the closest packing does. Raises `T10Error` for a request
     that cannot take over what it names.
     """
+    buffers, lost = _placed(requests, wishes, chip, bottom_bytes)
+    apart = _taking_over_less(requests, wishes)
+    if apart == requests or bottom_bytes + live_bytes(apart).max() > chip.data_end_bytes:
+        return buffers
+    others, lost_then = _placed(apart, wishes, chip, bottom_bytes)
+    has_room = max(each.address_bytes + each.size_bytes for each in others) <= chip.data_end_bytes
+    return others if has_room and lost_then < lost else buffers
+
+
+def _placed(
+    requests: Sequence[Request], wishes: Sequence[Wish], chip: ChipSpec, bottom_bytes: int
+) -> tuple[tuple[Buffer, ...], int]:
+    """Return a buffer per request and the weight of the wishes that are not granted."""
     owner = block_of_request(requests)
-    starts = _Placing(requests, owner, wishes, chip, bottom_bytes).starts()
-    return tuple(placed(request, int(starts[b])) for b, request in zip(owner, requests, strict=True))
+    placing = _Placing(requests, owner, wishes, chip, bottom_bytes)
+    starts = placing.starts()
+    buffers = tuple(placed(request, int(starts[b])) for b, request in zip(owner, requests, strict=True))
+    return buffers, placing.penalty(starts) + placing.broken
+
+
+def _taking_over_less(requests: tuple[Request, ...], wishes: Sequence[Wish]) -> tuple[Request, ...]:
+    """Return requests that take over nothing that they lose cycles beside: that saves bytes and may cost time."""
+    losing = {frozenset(wish.names) for wish in wishes if wish.weight > 1}
+    return tuple(
+        replace(request, takes_over="")
+        if frozenset((request.name, request.takes_over)) in losing
+        else request
+        for request in requests
+    )
 
 
 class _Placing:
@@ -76,12 +111,14 @@ class _Placing:
             self.size[block] = aligned_size(request.size_bytes)
         number = {request.name: block for block, request in zip(owner, requests, strict=True)}
         self.alone: Ints = np.zeros(n, np.int64)
+        self.broken = 0
         by_pair: dict[tuple[int, int], int] = {}
         for wish in wishes:
             blocks = sorted({number[name] for name in wish.names if name in number})
             if len(blocks) < len(wish.names):
-                continue
-            if len(blocks) == 1:
+                # Buffers of one block are never apart.
+                self.broken += wish.weight if all(name in number for name in wish.names) else 0
+            elif len(blocks) == 1:
                 self.alone[blocks[0]] += wish.weight
             else:
                 pair = (blocks[0], blocks[1])

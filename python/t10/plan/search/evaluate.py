@@ -13,11 +13,20 @@ from functools import lru_cache
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import PartCosts, WindowCosts, part_cycles, sees_shifts, whole_cycles
+from t10.core.costs import (
+    WindowCosts,
+    nest_cycles,
+    rotating_fill_cycles,
+    sees_parts,
+    sees_shifts,
+    sees_windows,
+    whole_cycles,
+)
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.plan import OperatorPlan
+from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
@@ -26,7 +35,7 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 
 Mask = Bools
-KEPT_PLANS = 1024
+KEPT_PLANS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ def compute_cycles(
     Lengths (n, axes) of parts; `members` (n,) cores have sums of the same elements.
     """
     steps, out_windows = ft.max(axis=1), lengths // ft[:, -1]
-    if isinstance(cost, WindowCosts):
+    if sees_windows(cost):
         return _steps(spec, cost, steps, lengths, ft) + _ends(spec, cost, out_windows, members, is_whole)
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
@@ -179,17 +188,32 @@ def _steps(spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, ft
 def _cuts(
     spec: OperatorSpec, cost: CostModel, f_op: Ints, ft: Ints, plans: Sequence[OperatorPlan] | None
 ) -> Ints:
-    """Return what steps take beyond whole boxes where those cross the ends of windows, and so run in parts."""
+    """Return what steps take beyond whole boxes where those run in parts, and filling where none begins."""
     total = np.zeros(len(f_op), np.int64)
-    if not isinstance(cost, PartCosts):
+    if not sees_parts(cost):
         return total
-    for row in np.flatnonzero(is_cut_by(spec, ft)).tolist():
+    for row in np.flatnonzero(runs_in_parts(spec, f_op, ft)).tolist():
         plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
         if plan is not None:
-            parts = part_cycles(cost, spec, plan)
-            if parts is not None:
-                total[row] = sum(map(sum, parts.values())) - whole_cycles(cost, spec, plan)
+            boxes = whole_cycles(cost, spec, plan) + rotating_fill_cycles(cost, spec, plan)
+            total[row] = nest_cycles(cost, spec, plan) - boxes
     return total
+
+
+def runs_in_parts(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Bools:
+    """Return of which candidates some step may be no whole box, nor the same rest of one on every last core.
+
+    Boxes cross the ends of windows, lie in padding as a whole, or some are cut off by it while others rotate past.
+    """
+    lengths, steps = padded_lengths(spec, f_op, ft), ft.max(axis=1)
+    extents, boxes = np.array(spec.extents), _boxes(lengths, steps)
+    padding = f_op * lengths - extents
+    zeros = zero_addable_axes(spec)
+    is_left_out = np.array(
+        [axis in spec.reduction_axes and axis not in zeros for axis in range(len(extents))]
+    )
+    is_short = (padding > 0) & is_left_out & ((padding >= boxes) | (steps > 1))
+    return is_cut_by(spec, ft) | is_short.any(axis=1)
 
 
 def is_cut_by(spec: OperatorSpec, ft: Ints) -> Bools:

@@ -11,11 +11,11 @@ import numpy as np
 
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
-    PartCosts,
     box_cycles,
     end_cycles,
     nest_cycles,
     part_cycles,
+    sees_parts,
     sees_shifts,
     window_fill_cycles,
 )
@@ -24,7 +24,7 @@ from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel, advance_bytes
 from t10.cost.program import CostFunction
-from t10.plan.search.evaluate import is_cut_by, nest_shift_cycles, placed_plan
+from t10.plan.search.evaluate import placed_plan, runs_in_parts
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
 
@@ -53,6 +53,9 @@ class ExactPrices:
     bound: CostFunction | None = None
     known: dict[Part, int] = field(default_factory=dict[Part, int])
     reductions: dict[Chunk, int] = field(default_factory=dict[Chunk, int])
+    least: dict[tuple[AxisSizes, FtRows], float] = field(
+        default_factory=dict[tuple[AxisSizes, FtRows], float]
+    )
     counts_parts: list[bool] = field(default_factory=list[bool])
     """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
@@ -86,8 +89,11 @@ class ExactPrices:
         """Return cycles that the steps of a plan do not fall below, part by part; 0 where that is not known."""
         if self.bound is None or not any(self.counts_parts):
             return 0.0
-        plan = placed_plan(self.spec, f_op, ft)
-        return 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
+        if (f_op, ft) not in self.least:
+            plan = placed_plan(self.spec, f_op, ft)
+            least = 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
+            self.least[f_op, ft] = least
+        return self.least[f_op, ft]
 
     def _waiting(self, f_op: AxisSizes, ft: FtRows, most: float) -> int:
         """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
@@ -101,19 +107,25 @@ class ExactPrices:
 
     def _least_shifts(self, plan: OperatorPlan) -> int:
         """Return the least cycles of all shifts of a plan, by bytes alone and in the best order of loops."""
-        steps, advance = np.ones((2, len(plan.steps)), np.int64)
-        for axis in plan.loop_order:
-            steps[axis], advance[axis] = plan.steps[axis], advance_bytes(self.spec, plan, axis)
-        return int(nest_shift_cycles(steps[None], self.cost.shift_cycles_many(advance[None]))[0])
+        n_bytes = np.array([advance_bytes(self.spec, plan, axis) for axis in plan.loop_order], np.int64)
+        cycles: list[int] = self.cost.shift_cycles_many(n_bytes).tolist()
+        total, n_sweeps = 0, 1
+        for each, axis in sorted(zip(cycles, plan.loop_order, strict=True), reverse=True):
+            total += each * (plan.steps[axis] - 1) * n_sweeps
+            n_sweeps *= plan.steps[axis]
+        return total
 
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         *boxes, end = self._box_parts(f_op, ft)
-        if isinstance(self.cost, PartCosts) and is_cut_by(self.spec, np.array([ft]))[0]:
+        if sees_parts(self.cost) and self._runs_in_parts(f_op, ft):
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
         yield end
+
+    def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        return bool(runs_in_parts(self.spec, np.array([f_op], np.int64), np.array([ft], np.int64))[0])
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what if its steps are whole boxes, what follows them last."""

@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kChunk = 1024;          // cases opened together
 constexpr std::size_t kOpened = 128;          // F_op opened together
 constexpr std::size_t kLeaves = 8192;         // plans priced together: the fastest of many beat most others
+constexpr std::size_t kWaiting = 16384;        // plans whose exact prices wait for each other
 constexpr std::size_t kTicks = 4096;
+constexpr double kNever = std::numeric_limits<double>::infinity();  // cycles of what is never done
 
 // Cycles of all advances of a nest of `n` loops under its best order: most expensive outermost (theorem 3).
 double nest_cycles(std::array<double, kMaxAxes> &advance, std::array<double, kMaxAxes> &steps, std::size_t n) {
@@ -93,6 +95,7 @@ void Engine::run() {
     done_ = static_cast<double>(i + 1) / static_cast<double>(rows.size());
   }
   work_off();
+  price_waiting();
   statistics_.n_boxes = boxes_.size() + wholes_.size();
 }
 
@@ -124,22 +127,18 @@ void Engine::price_still() {
   const std::vector<std::int32_t> ft(problem_.slots.size() * problem_.n_axes, 1);
   chunk_.resize(kChunk);
   statistics_.n_evaluated += f_op_.size();
-  std::vector<std::size_t> rows(f_op_.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  // The fastest first: the front then beats most of the others before they are priced exactly.
-  if (!is_exact())
-    std::stable_sort(rows.begin(), rows.end(),
-                     [&](std::size_t a, std::size_t b) { return still_cycles(a) < still_cycles(b); });
-  for (const std::size_t i : rows) {
+  for (std::size_t i = 0; i < f_op_.size(); ++i) {
     const Still &one = still_[i];
     if (one.n_bytes > problem_.capacity_bytes) continue;
     Point point{one.n_bytes, still_cycles(i), i, {}};
     if (is_bounding() && front_.beats(point.n_bytes, point.cycles, i)) continue;
     point.ft = ft;
     if (!is_exact())
-      point.cycles = exact_cycles(point, still_boxes()[one.box], reductions_[one.reduction], one.fetch);
-    if (front_.wants(point)) front_.insert(std::move(point));
+      waiting_.push_back({std::move(point), still_boxes()[one.box], reductions_[one.reduction], one.fetch});
+    else if (front_.wants(point))
+      front_.insert(std::move(point));
   }
+  price_waiting();
 }
 
 // Cycles of an F_op without rotation, or a lower bound of them.
@@ -374,38 +373,54 @@ void Engine::flush() {
   boxes_.indices(leaf_boxes_.data(), leaves_.size(), leaf_answers_.data());
   answer();
   statistics_.n_evaluated += leaves_.size();
-  leaf_order_.resize(leaves_.size());
-  std::iota(leaf_order_.begin(), leaf_order_.end(), std::size_t{0});
   const auto compute = [&](std::size_t i) { return leaves_[i].n_sub_tasks * boxes_[leaf_answers_[i]]; };
   for (std::size_t i = 0; i < leaves_.size(); ++i)
     if (!settings_.is_bytes_only) leaves_[i].cycles += compute(i);
-  // The fastest first: they beat most of the others before those are priced exactly.
-  if (!is_exact())
-    std::stable_sort(leaf_order_.begin(), leaf_order_.end(),
-                     [&](std::size_t a, std::size_t b) { return leaves_[a].cycles < leaves_[b].cycles; });
-  for (const std::size_t i : leaf_order_) {
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
     const Leaf &leaf = leaves_[i];
     const Case &one = chunk_[leaf.number];
     const std::size_t f_row = one.opened->f_row;
     if (is_bounding() && front_.beats(leaf.n_bytes, leaf.cycles, f_row)) continue;
     Point point{leaf.n_bytes, leaf.cycles, f_row, ft_of(one, leaf_rows_.data() + leaf.rows)};
-    if (!is_exact()) {
-      const double rest = reductions_[reduction_of(leaf)];
-      point.cycles = exact_cycles(point, boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest);
+    if (is_exact()) {
+      offer(std::move(point));
+      continue;
     }
-    offer(std::move(point));
+    const double rest = reductions_[reduction_of(leaf)];
+    waiting_.push_back({std::move(point), boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest});
   }
+  if (waiting_.size() >= kWaiting) price_waiting();
   leaves_.clear();
   leaf_rows_.clear();
   leaf_boxes_.clear();
 }
 
-// Returns what a plan takes, of which `moved` are fetches and shifts, or more than would bring it on the front.
-double Engine::exact_cycles(const Point &point, double least_step, double least_rest, double moved) {
-  hooks_.poll(done_);
-  ++statistics_.n_exact;
-  const double most = is_bounding() ? front_.most(point.n_bytes) : std::numeric_limits<double>::infinity();
-  return moved + hooks_.price(point.f_row, point.ft, least_step, least_rest, most - moved);
+// Prices the plans that wait for it, always the one that may be fastest, no further than until another may be: what is
+// on the front by then beats most of the others before they are priced.
+void Engine::price_waiting() {
+  const auto is_later = [](const Waiting &a, const Waiting &b) {
+    return a.point.cycles != b.point.cycles ? a.point.cycles > b.point.cycles : b.point.precedes(a.point);
+  };
+  std::make_heap(waiting_.begin(), waiting_.end(), is_later);
+  while (!waiting_.empty()) {
+    std::pop_heap(waiting_.begin(), waiting_.end(), is_later);
+    Waiting one = std::move(waiting_.back());
+    waiting_.pop_back();
+    Point &point = one.point;
+    if (is_bounding() && front_.beats(point.n_bytes, point.cycles, point.f_row)) continue;
+    const double next = waiting_.empty() ? kNever : waiting_.front().point.cycles;
+    const double most = is_bounding() ? front_.most(point.n_bytes) : kNever;
+    const double limit = is_bounding() ? std::min(most, next) : kNever;
+    hooks_.poll(done_);
+    ++statistics_.n_exact;
+    point.cycles = one.moved + hooks_.price(point.f_row, point.ft, one.least_step, one.least_rest, limit - one.moved);
+    if (point.cycles <= limit) {
+      offer(std::move(point));
+    } else if (point.cycles <= most) {
+      waiting_.push_back(std::move(one));
+      std::push_heap(waiting_.begin(), waiting_.end(), is_later);
+    }
+  }
 }
 
 // Returns under which number the reduction and epilogue of a plan are priced.

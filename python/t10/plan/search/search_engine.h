@@ -77,6 +77,14 @@ class Engine {
     double n_sub_tasks;
   };
 
+  // A plan that waits for its exact price: `point` has a lower bound of it, `moved` of which are fetches and shifts.
+  struct Waiting {
+    Point point;
+    double least_step;
+    double least_rest;
+    double moved;
+  };
+
   // What is chosen so far on the way down a case.
   struct Prefix {
     struct PerAxis {
@@ -150,7 +158,7 @@ class Engine {
   const Memo<std::int32_t> &still_boxes() const { return costs_.whole == nullptr ? boxes_ : wholes_; }
   bool is_exact() const { return !hooks_.price || settings_.is_bytes_only; }
   bool is_bounding() const { return settings_.is_pruning || is_exact(); }
-  double exact_cycles(const Point &point, double least_step, double least_rest, double moved);
+  void price_waiting();
   std::uint32_t reduction_of(const Leaf &leaf) const;
   void offer(Point point);
   bool is_placeable(const Point &point);
@@ -183,10 +191,10 @@ class Engine {
   std::vector<Case> chunk_;
   std::size_t n_chunk_ = 0;
   std::vector<Leaf> leaves_;
-  std::vector<std::size_t> leaf_order_;
   std::vector<std::uint32_t> leaf_rows_;
   std::vector<std::int32_t> leaf_boxes_;
   std::vector<std::uint32_t> leaf_answers_;
+  std::vector<Waiting> waiting_;
   // Of the case being combined:
   const Case *case_ = nullptr;
   std::size_t n_active_ = 0;

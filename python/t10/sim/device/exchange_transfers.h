@@ -30,7 +30,10 @@ constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths o
 constexpr std::int64_t ROW_EIGHTHS = 4 * EIGHTH, RAGGED_EIGHTHS = 4 * EIGHTH;
 constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 22;
 
-// One contiguous piece that crosses tiles; offsets count from the begin of the tiles' memories.
+// Of where a piece comes from, the bits from here on number its variable: a piece lies in one.
+constexpr int VARIABLE_SHIFT = 40;
+
+// One contiguous piece that crosses tiles; `from` counts from the begin of its variable, `to` from that of the memory.
 struct Piece {
   std::int32_t source, target;
   std::int64_t from, to, n;
@@ -99,6 +102,7 @@ class TransferMaker {
 
   Transfers make(const Run *runs, std::int64_t n_runs, const Fill *fills, std::int64_t n_fills,
                  const std::int64_t *source_offsets, std::int64_t target_offset) {
+    sources_ = source_offsets;
     std::int64_t n_pieces = 0;
     for (std::int64_t i = 0; i < n_runs; ++i) n_pieces += runs[i].count;
     const bool is_cut = n_pieces <= MOST_PIECES;
@@ -124,8 +128,9 @@ class TransferMaker {
       }
       auto &pieces = by_source[run.source_tile];
       for (std::int64_t k = 0; k < run.count; ++k) {
-        const Piece piece{run.source_tile, run.target_tile, from + k * run.source_step, to + k * run.target_step,
-                          run.n_bytes};
+        const std::int64_t at = run.source_offset + k * std::int64_t(run.source_step);
+        const Piece piece{run.source_tile, run.target_tile, (std::int64_t(run.source) << VARIABLE_SHIFT) + at,
+                          to + k * run.target_step, run.n_bytes};
         if (!pieces.empty() && continues(pieces.back(), piece)) {
           pieces.back().n += piece.n;
         } else {
@@ -148,6 +153,11 @@ class TransferMaker {
   }
 
  private:
+  // Where a piece lies, counted from the begin of the memory.
+  std::int64_t address(std::int64_t from) const {
+    return sources_[from >> VARIABLE_SHIFT] + (from & ((std::int64_t{1} << VARIABLE_SHIFT) - 1));
+  }
+
   static bool continues(const Piece &last, const Piece &next) {
     return last.target == next.target && last.from + last.n == next.from && last.to + last.n == next.to;
   }
@@ -206,7 +216,7 @@ class TransferMaker {
     Draft &transfer = drafts_[found->second];
     const std::int64_t n = end - begin;
     transfer.n_bytes += n;
-    transfer.reads |= rates_.elements.mask(begin, n);
+    transfer.reads |= rates_.elements.mask(address(begin), n);
     for (const std::size_t i : active) {
       const Piece &piece = pieces[i];
       const std::int64_t to = piece.to + begin - piece.from;
@@ -331,6 +341,7 @@ class TransferMaker {
 
   ExchangeRates rates_;
   std::int64_t n_tiles_;
+  const std::int64_t *sources_ = nullptr;
   Transfers made_;
   std::vector<Draft> drafts_;
   std::vector<std::vector<Scattered>> scattered_;

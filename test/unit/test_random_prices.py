@@ -1,0 +1,134 @@
+"""Random operators under random legal plans take what they are priced at: each kind of statement, to the cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from support import random_plans, random_specs
+from support.draw import drawn
+from support.random_cases import CORE_COUNTS, small_chip
+from support.specs import matmul, one_operator_graph
+
+from t10.chip import ChipSpec, load_chip
+from t10.core.graph import TensorValue, View
+from t10.core.plan import CostedPlan, Cycles
+from t10.core.program import Arrive, Reduce, Shift
+from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.cost import IpuCostModel
+from t10.emit.lower import lowered_parts
+from t10.emit.patterns import moved
+from t10.errors import UnsupportedOpError
+from t10.plan.memory.room import DataRoom
+from t10.plan.schedule import as_placed, costed_arrivals, restore_module
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
+from t10.profile.steps import timed
+from t10.sim.device.phase import ExchangeModel, pattern_time
+
+SHARES, CASES_PER_SHARE, N_DRAWN = 10, 40, 1
+MOST_REFUSED = 0.1
+
+HARD = {
+    0: "accumulators whose first terms are padding are filled",
+    20: "a step whose sums end with padding is shorter on every core",
+    24: "operands of a step begin inside a word",
+    147: "groups that combine sums are strided over the cores",
+    418: "of a look-up, other cores work in the second step than in the first",
+}
+"""Seeds, and what was priced otherwise."""
+
+SMALL_BUFFER_BYTES = 256
+
+
+def planned(seed: int, shift_buffer_bytes: int = 0) -> tuple[ChipSpec, ModulePlan]:
+    """Return a graph under a random plan, priced where its buffers lie."""
+    rng = Random(seed)
+    chip = small_chip(rng.choice(CORE_COUNTS[1:]))
+    if shift_buffer_bytes:
+        chip = chip.model_copy(update={"shift_buffer_bytes": shift_buffer_bytes})
+    cost = IpuCostModel(chip)
+    plan = random_plans.random_module(rng, random_specs.random_graph(rng), chip)
+    return chip, as_placed(costed_arrivals(plan, chip, cost), chip, cost)
+
+
+def by_kind(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """Yield kinds of statements of an operator with their price and what they take."""
+    cycles = scheduled.active.cycles
+    took = {"compute": 0, "shift": 0, "reduce": 0, "arrive": 0}
+    kinds: dict[type, str] = {Arrive: "arrive", Shift: "shift", Reduce: "reduce"}
+    for statement, each in zip(scheduled.body, measured, strict=True):
+        took[kinds.get(type(statement), "compute")] += each
+    prices = (cycles.compute, cycles.shift, cycles.reduce, cycles.relayout + cycles.setup)
+    yield from zip(took, prices, took.values(), strict=True)
+
+
+def differences(seed: int, shift_buffer_bytes: int = 0) -> list[str]:
+    """Return what takes something else than its price; raises `UnsupportedOpError` for what has no code."""
+    chip, plan = planned(seed, shift_buffer_bytes)
+    measured = timed(lowered_parts(plan, chip, IpuCostModel(chip)), plan, chip)
+    return [
+        f"{seed}: {each.name}: {kind} takes {took}, planned {price}"
+        for each in plan.operators
+        for kind, price, took in by_kind(each, measured[each.name])
+        if price != took
+    ]
+
+
+@pytest.mark.parametrize("seed", HARD, ids=lambda seed: HARD[seed].replace(" ", "-"))
+def test_a_random_plan_takes_its_price(seed: int) -> None:
+    assert differences(seed) == []
+
+
+@pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
+def test_random_plans_take_their_prices(share: int) -> None:
+    """Every second one on a chip whose shift buffer takes a part or two at once."""
+    found: list[str] = []
+    n_refused = 0
+    for number in range(CASES_PER_SHARE):
+        try:
+            seed = 1000 + share * CASES_PER_SHARE + number
+            found += differences(seed, SMALL_BUFFER_BYTES if number % 2 else 0)
+        except UnsupportedOpError:
+            n_refused += 1
+    assert found == []
+    assert n_refused <= MOST_REFUSED * CASES_PER_SHARE
+
+
+def test_zeros_of_a_view_and_of_a_plan_are_filled_together() -> None:
+    """A view pads k from 6 to 9 with "0.0", the plan from 9 to 10 with "0": one run of zeros on the last core."""
+    spec = matmul(4, 8, 9)
+    view = View("a", "pad", ("x",), (4, 9), "f16", low=(0, 0), value="0.0")
+    graph = replace(one_operator_graph(spec), inputs=(TensorValue("x", (4, 6), "f16"),), views=(view,))
+    f_op, still = (1, 1, 2), ((1, 1, 1),) * 3
+    plan = place(spec, f_op, still, align_pace(spec, f_op, still))
+    assert plan is not None
+    chip = small_chip(4)
+    cost = IpuCostModel(chip)
+    priced = restore_module(graph, chip, cost, (CostedPlan(plan, Cycles(), 0, 0),), (0,))
+    module = as_placed(DataRoom(chip)(priced), chip, cost)
+    parts = lowered_parts(module, chip, cost)
+    padded = [each for each in parts.builder.patterns.values() if len(each.fills)]
+    assert {each.constants for each in padded} == {("0.0",), ("0",)}, "the input's, and the weight's"
+    scheduled = module.operators[0]
+    for kind, price, took in by_kind(scheduled, timed(parts, module, chip)[spec.name]):
+        assert price == took, kind
+
+
+@pytest.mark.parametrize("gap_bytes", [0, 64])
+def test_pieces_of_two_variables_are_two_fragments_wherever_they_lie(gap_bytes: int) -> None:
+    """What is read last in one and first in the other may lie side by side: the exchange code names both."""
+    chip, n_bytes = load_chip("test-4"), 32
+    moves = np.array([[0, 0, 0, 1, 0, n_bytes // 4], [1, 0, 0, 1, n_bytes // 4, n_bytes // 4]], np.int32)
+    time = pattern_time(
+        moved(moves, 4),
+        ExchangeModel(chip),
+        chip.n_cores,
+        source_offsets=np.array([1024, 1024 + n_bytes + gap_bytes], np.int64),
+        target_offset=4096,
+        is_neighbour=False,
+    )
+    assert time.transfer_cycles == 2 * n_bytes // chip.exchange_bytes_per_cycle + chip.fragment_cycles
