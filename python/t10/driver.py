@@ -289,27 +289,24 @@ def compile(
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
     `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
-    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` says in which type sums of f16
-    are kept: f32, f16, auto or a `t10.core.partials.Partials`; `executor` searches operators, not this process's
-    threads; `program` counts the program's bytes; `cache` is a folder for what was found before.
-
-    Raises `InputError`, `UnsupportedOpError` and `InfeasiblePlanError`, each with its cause.
+    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` is the type of sums of f16 (f32,
+    f16, auto); `executor` searches operators, not this process's threads; `program` counts the program's bytes;
+    `cache` is a folder for what was found before. Raises `InputError`, `UnsupportedOpError`, `InfeasiblePlanError`.
     """
     from t10.passes.pipeline import compile_module
     from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
 
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
+    asked = Partials(partials) if isinstance(partials, str) else partials
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
-    asked = Partials(partials) if isinstance(partials, str) else partials
     clock = _Stopwatch(progress, "import")
     imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=costs, pins=pins, executor=executor, cache=_opened(cache), program=program,
-            partials=asked,
+            cost_model=costs, pins=pins, executor=executor, cache=_opened(cache), program=program, partials=asked,
         )  # fmt: skip
     clock.stop()
     return Executable(
