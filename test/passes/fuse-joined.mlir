@@ -3,36 +3,36 @@
 // Scores of a query with a cache and one key that a step appends: both products have the mask behind them, cut.
 // CHECK-LABEL: func.func @scores
 // CHECK-SAME: %[[Q:arg0]]: {{.*}}, %[[PAST:arg1]]: {{.*}}, %[[NEW:arg2]]: {{.*}}, %[[MASK:arg3]]:
-// CHECK: %[[FIRST:.*]] = tensor.extract_slice %[[MASK]][0, 0] [8, 8191] [1, 1]
+// CHECK: %[[FIRST:.*]] = tensor.extract_slice %[[MASK]][0, 0] [8, 16383] [1, 1]
 // CHECK: %[[A:.*]] = "rtensor.operator"
 // CHECK: ins(%[[Q]], %[[PAST]] :
 // CHECK: ins({{.*}}, %[[FIRST]] :
-// CHECK: %[[LAST:.*]] = tensor.extract_slice %[[MASK]][0, 8191] [8, 1] [1, 1]
+// CHECK: %[[LAST:.*]] = tensor.extract_slice %[[MASK]][0, 16383] [8, 1] [1, 1]
 // CHECK: %[[B:.*]] = "rtensor.operator"
 // CHECK: ins(%[[Q]], %{{.*}} :
 // CHECK: ins({{.*}}, %[[LAST]] :
 // CHECK: tensor.concat dim(1) %[[A]], %[[B]]
-func.func @scores(%q: tensor<8x64xf32>, %past: tensor<8x8191x64xf32>, %k: tensor<8x64xf32>, %mask: tensor<8x8192xf32>) -> tensor<8x8192xf32> {
+func.func @scores(%q: tensor<8x64xf32>, %past: tensor<8x16383x64xf32>, %k: tensor<8x64xf32>, %mask: tensor<8x16384xf32>) -> tensor<8x16384xf32> {
   %zero = arith.constant 0.0 : f32
   %row = tensor.expand_shape %k [[0], [1, 2]] output_shape [8, 1, 64] : tensor<8x64xf32> into tensor<8x1x64xf32>
-  %all = tensor.concat dim(1) %past, %row : (tensor<8x8191x64xf32>, tensor<8x1x64xf32>) -> tensor<8x8192x64xf32>
-  %e = tensor.empty() : tensor<8x8192xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8192xf32>) -> tensor<8x8192xf32>
+  %all = tensor.concat dim(1) %past, %row : (tensor<8x16383x64xf32>, tensor<8x1x64xf32>) -> tensor<8x16384x64xf32>
+  %e = tensor.empty() : tensor<8x16384xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16384xf32>) -> tensor<8x16384xf32>
   %s = linalg.generic {indexing_maps = [affine_map<(b, j, d) -> (b, d)>, affine_map<(b, j, d) -> (b, j, d)>,
     affine_map<(b, j, d) -> (b, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
-    ins(%q, %all : tensor<8x64xf32>, tensor<8x8192x64xf32>) outs(%init : tensor<8x8192xf32>) {
+    ins(%q, %all : tensor<8x64xf32>, tensor<8x16384x64xf32>) outs(%init : tensor<8x16384xf32>) {
   ^bb0(%x: f32, %y: f32, %o: f32):
     %p = arith.mulf %x, %y : f32
     %t = arith.addf %o, %p : f32
     linalg.yield %t : f32
-  } -> tensor<8x8192xf32>
+  } -> tensor<8x16384xf32>
   %r = linalg.generic {indexing_maps = [affine_map<(b, j) -> (b, j)>, affine_map<(b, j) -> (b, j)>, affine_map<(b, j) -> (b, j)>],
-    iterator_types = ["parallel", "parallel"]} ins(%s, %mask : tensor<8x8192xf32>, tensor<8x8192xf32>) outs(%e : tensor<8x8192xf32>) {
+    iterator_types = ["parallel", "parallel"]} ins(%s, %mask : tensor<8x16384xf32>, tensor<8x16384xf32>) outs(%e : tensor<8x16384xf32>) {
   ^bb0(%a: f32, %m: f32, %o: f32):
     %sum = arith.addf %a, %m : f32
     linalg.yield %sum : f32
-  } -> tensor<8x8192xf32>
-  return %r : tensor<8x8192xf32>
+  } -> tensor<8x16384xf32>
+  return %r : tensor<8x16384xf32>
 }
 
 // -----
@@ -40,8 +40,8 @@ func.func @scores(%q: tensor<8x64xf32>, %past: tensor<8x8191x64xf32>, %k: tensor
 // Values weighted by probabilities, one of them appended: what is new is added behind the sum over the cache.
 // CHECK-LABEL: func.func @values
 // CHECK-SAME: %[[P:arg0]]: {{.*}}, %[[PAST:arg1]]: {{.*}}, %[[NEW:arg2]]:
-// CHECK-DAG: %[[FIRST:.*]] = tensor.extract_slice %[[P]][0, 0] [8, 8191] [1, 1]
-// CHECK-DAG: %[[LAST:.*]] = tensor.extract_slice %[[P]][0, 8191] [8, 1] [1, 1]
+// CHECK-DAG: %[[FIRST:.*]] = tensor.extract_slice %[[P]][0, 0] [8, 16383] [1, 1]
+// CHECK-DAG: %[[LAST:.*]] = tensor.extract_slice %[[P]][0, 16383] [8, 1] [1, 1]
 // CHECK: "rtensor.operator"
 // CHECK: ins(%[[FIRST]], %[[PAST]] :
 // CHECK: ins(%{{.*}}, %[[LAST]], %{{.*}} :
@@ -49,15 +49,15 @@ func.func @scores(%q: tensor<8x64xf32>, %past: tensor<8x8191x64xf32>, %k: tensor
 // CHECK: arith.addf
 // CHECK: kind = "contraction"
 // CHECK-NOT: tensor.concat
-func.func @values(%p: tensor<8x8192xf32>, %past: tensor<8x8191x64xf32>, %v: tensor<8x64xf32>) -> tensor<8x64xf32> {
+func.func @values(%p: tensor<8x16384xf32>, %past: tensor<8x16383x64xf32>, %v: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %zero = arith.constant 0.0 : f32
   %row = tensor.expand_shape %v [[0], [1, 2]] output_shape [8, 1, 64] : tensor<8x64xf32> into tensor<8x1x64xf32>
-  %all = tensor.concat dim(1) %past, %row : (tensor<8x8191x64xf32>, tensor<8x1x64xf32>) -> tensor<8x8192x64xf32>
+  %all = tensor.concat dim(1) %past, %row : (tensor<8x16383x64xf32>, tensor<8x1x64xf32>) -> tensor<8x16384x64xf32>
   %e = tensor.empty() : tensor<8x64xf32>
   %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
   %r = linalg.generic {indexing_maps = [affine_map<(b, d, j) -> (b, j)>, affine_map<(b, d, j) -> (b, j, d)>,
     affine_map<(b, d, j) -> (b, d)>], iterator_types = ["parallel", "parallel", "reduction"]}
-    ins(%p, %all : tensor<8x8192xf32>, tensor<8x8192x64xf32>) outs(%init : tensor<8x64xf32>) {
+    ins(%p, %all : tensor<8x16384xf32>, tensor<8x16384x64xf32>) outs(%init : tensor<8x64xf32>) {
   ^bb0(%x: f32, %y: f32, %o: f32):
     %m = arith.mulf %x, %y : f32
     %t = arith.addf %o, %m : f32
