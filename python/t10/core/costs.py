@@ -128,6 +128,10 @@ class PartCosts(Protocol):
         ...
 
 
+class CostsOfParts(Costs, PartCosts, Protocol):
+    """What a cost model says that looks at parts, with what all say."""
+
+
 _answers: dict[tuple[type, type], bool] = {}
 
 
@@ -144,7 +148,7 @@ def sees_windows(costs: object) -> TypeGuard[WindowCosts]:
     return _is_one(costs, WindowCosts)
 
 
-def sees_parts(costs: object) -> TypeGuard[PartCosts]:
+def sees_parts(costs: object) -> TypeGuard[CostsOfParts]:
     """Return whether a cost model looks at the parts of sub-tasks that cross the ends of windows."""
     return _is_one(costs, PartCosts)
 
