@@ -23,6 +23,7 @@ from t10.core.costs import (
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
+from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
 from t10.plan.search._batch_function import BatchFunction
 from t10.plan.search.evaluate import placed_plan, runs_in_parts
@@ -119,13 +120,18 @@ class ExactPrices:
     def _parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what; steps come first: they count most, so most plans are dropped after them."""
         *boxes, end = self._box_parts(f_op, ft)
-        if sees_parts(self.cost) and (_is_cut_by(self.spec, ft) or self._runs_in_parts(f_op, ft)):
+        if sees_parts(self.cost) and self._runs_in_parts(f_op, ft):
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
         yield end
 
     def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        """Return what `runs_in_parts` does of many, without arrays where padding decides nothing."""
+        if _is_cut_by(self.spec, ft):
+            return True
+        if set(self.spec.reduction_axes) <= zero_addable_axes(self.spec):
+            return False
         return bool(runs_in_parts(self.spec, np.array([f_op], np.int64), np.array([ft], np.int64))[0])
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
