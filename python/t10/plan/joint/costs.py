@@ -287,8 +287,11 @@ class JointCosts:
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
             spec, cost = self.context.graph.operators[step], self.context.cost
-            more = [left_over_cycles(cost, spec, priced.plan) for priced in self.states[step]]
-            edge.cycles += in_place * np.array(more, np.int64)
+            is_read = in_place.any(axis=tuple(range(in_place.ndim - 1)))
+            more = np.zeros(len(is_read), np.int64)
+            for state in np.flatnonzero(is_read).tolist():
+                more[state] = left_over_cycles(cost, spec, self.states[step][state].plan)
+            edge.cycles += in_place * more
         return edge
 
     def _first_left_over(self, step: int) -> int:
