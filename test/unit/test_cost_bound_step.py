@@ -163,7 +163,7 @@ def test_epilogues_over_one_column_are_bounded_closely():
     steps = CountedSteps(load_chip("test-16"))
     found: list[float] = []
     for _, spec, box in _drawn(random_epilogue, 40, "one column"):
-        if len(spec.axes) != 3 or spec.output.axes != {0, 1}:
+        if len(spec.axes) != 3 or sorted(spec.output.axes) != [0, 1]:
             continue
         last = spec.output.dims[-1].terms[0].axis
         windows = tuple(1 if axis in (last, *spec.reduction_axes) else n for axis, n in enumerate(box))

@@ -96,10 +96,11 @@ def test_a_plan_fits_in_the_memory_it_takes(sweep: Sweep) -> None:
     assert plan is not None
     assert plan.optimality is not None
     plenty = plan_module(sweep.graph, CHIP)
-    assert plan.optimality.bound_cycles <= sum_of_cycles(plenty)
     cost = IpuCostModel(chip)
-    squeezed = DataRoom(chip, Wishes(cost))(plenty)
-    assert sum_of_cycles(as_placed(plan, chip, cost)) <= sum_of_cycles(as_placed(squeezed, chip, cost))
+    squeezed = sum_of_cycles(as_placed(DataRoom(chip, Wishes(cost))(plenty), chip, cost))
+    # Where memory ends below the interleaved region, the plan takes longer there than with plenty.
+    assert plan.optimality.bound_cycles <= squeezed
+    assert sum_of_cycles(as_placed(plan, chip, cost)) <= squeezed
 
 
 def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep: Sweep) -> None:

@@ -47,9 +47,10 @@ def test_an_architecture_has_its_multiplications(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["nerf", "resnet18", "retnet-1.3b", "opt-13b", "llama2-13b"])
 def test_batch_scales_multiplications_and_no_weights(name: str) -> None:
-    one, four = (graph_of(MODELS[name].build(batch)) for batch in (1, 4))
-    assert macs(four) == 4 * macs(one)
-    assert weight_bytes(four) == weight_bytes(one)
+    """From 4 on, where the caches of all decoders are large enough to be read where they lie."""
+    four, eight = (graph_of(MODELS[name].build(batch)) for batch in (4, 8))
+    assert macs(eight) == 2 * macs(four)
+    assert weight_bytes(eight) == weight_bytes(four)
 
 
 def test_there_are_seven_architectures_in_f16() -> None:

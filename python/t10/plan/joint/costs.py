@@ -287,8 +287,8 @@ class JointCosts:
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
             spec, cost = self.context.graph.operators[step], self.context.cost
-            is_read = in_place.any(axis=tuple(range(in_place.ndim - 1)))
-            more = np.zeros(len(is_read), np.int64)
+            is_read = in_place.reshape(-1, shape[-1]).any(axis=0)
+            more = np.zeros(shape[-1], np.int64)
             for state in np.flatnonzero(is_read).tolist():
                 more[state] = left_over_cycles(cost, spec, self.states[step][state].plan)
             edge.cycles += in_place * more

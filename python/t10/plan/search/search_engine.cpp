@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kChunk = 1024;          // cases opened together
 constexpr std::size_t kOpened = 128;          // F_op opened together
 constexpr std::size_t kLeaves = 8192;         // plans priced together: the fastest of many beat most others
-constexpr std::size_t kWaiting = 16384;       // plans whose exact prices wait for each other
+constexpr std::size_t kWaiting = 16000;       // plans whose exact prices wait for each other
 constexpr std::size_t kTicks = 4096;
 constexpr double kNever = std::numeric_limits<double>::infinity();  // cycles of what is never done
 
