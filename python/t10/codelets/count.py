@@ -14,6 +14,7 @@ from t10.codelets.compile import compile_task
 from t10.codelets.counter import MEMORY, STATE, addresses, counted, scratch, span, tile_of, words
 from t10.core.codelet import Codelet
 from t10.core.dtypes import numpy_dtype
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.isa.tile import Machine
 
@@ -105,8 +106,19 @@ def _fill(
     elif kind.kind == "b":
         data = (values % 2).astype(kind)
     else:
-        largest = max((task.extents[s.axis] for s in task.selectors), default=16)
+        axes = _looked_up(task, number)
+        largest = max((task.extents[axis] for axis in axes), default=16)
+        first = max((task.origin[axis] for axis in axes if task.origin), default=0)
         last = 2 * largest if hits == "some" else largest
-        data = (values % last + (largest if hits == "none" else 0)).astype(kind)
+        data = (first + values % last + (largest if hits == "none" else 0)).astype(kind)
     at = address - MEMORY.base
     memory[at : at + data.nbytes] = data.view(np.uint8)
+
+
+def _looked_up(task: Task, number: int) -> list[int]:
+    """Return the axes along which rows are looked up by what an input holds."""
+
+    def reads(index: ScalarFunction) -> bool:
+        return number == index.result or any(number in op.operands for op in index.ops)
+
+    return [each.axis for each in task.selectors if reads(each.index)]
