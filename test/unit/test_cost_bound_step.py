@@ -30,6 +30,7 @@ from t10.cost.trace import trace_table
 from t10.cost.work import step, sub_task
 from t10.driver import compile
 from t10.errors import UnsupportedOpError
+from t10.profile.operators import made_steps
 
 SEED = 14
 BOXES = 6
@@ -121,6 +122,15 @@ def test_maps_are_bounded_where_operands_lie_in_longer_windows():
     found = _ratios(tasks())
     assert len(found) > 300
     assert np.quantile(found, 0.5) >= 0.75
+
+
+@pytest.mark.parametrize("box", [(9, 7, 45), (13, 15, 45), (7, 15, 61), (19, 13, 45), (19, 61, 45)])
+def test_odd_rows_within_odd_loops_are_bounded(box: AxisSizes):
+    """Rows of both operands then begin at the same part of a word, whichever way the loops are swapped."""
+    swapped = next(each for each in made_steps() if "f16 to f16: b m d -> m b d" in each.spec.name)
+    cycles = cycles_of(swapped.task(box))
+    assert cycles is not None
+    assert 0 < swapped.bound(box, is_whole=True) <= cycles
 
 
 def test_maps_of_whole_vectors_are_bounded_closely():

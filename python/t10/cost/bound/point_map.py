@@ -80,10 +80,12 @@ class Map:
         return any(not dim.is_simple or axis not in dim.axes for dim in last)
 
 
-def box_of(one: Map, axis: int, left: int = 0, outer: AxisSizes = ()) -> AxisSizes:
-    """Return a box of a row, `left` points longer than whole vectors, within loops over `outer`."""
+def box_of(
+    one: Map, axis: int, left: int = 0, outer: AxisSizes = (), n_outer: int = OUTER_POINTS
+) -> AxisSizes:
+    """Return a box of a row, `left` points longer than whole vectors, within loops of `n_outer` over `outer`."""
     return tuple(
-        ROW_POINTS + left if a == axis else OUTER_POINTS if a in outer else 1 for a in range(len(one.extents))
+        ROW_POINTS + left if a == axis else n_outer if a in outer else 1 for a in range(len(one.extents))
     )
 
 

@@ -24,7 +24,7 @@ from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_o
 from t10.codelets.vector.schedule import Scheduled, least_cost
 from t10.core.expression import AxisSizes
 from t10.cost.bound.columns import Column, chosen
-from t10.cost.bound.point_map import PAIR, QUAD, Map, box_of, task_of
+from t10.cost.bound.point_map import OUTER_POINTS, PAIR, QUAD, Map, box_of, task_of
 from t10.errors import UnsupportedOpError
 
 BEYOND = 1 << 40
@@ -274,7 +274,14 @@ def _turn_costs(one: Map, axis: int, outer: AxisSizes, nest: tuple[RowNest, Lie]
     slots = [_turns(nest)]
     for left in (2, 1):
         cut = _nest(one, box_of(one, axis, left, outer), split) if one.is_simple else None
-        slots.append(slots[0] if cut is None else _turns(cut))
+        turns = slots[0] if cut is None else _turns(cut)
+        # Where loops are odd, too, odd rows of all operands may begin at the same part of a word.
+        odd = (
+            _nest(one, box_of(one, axis, left, outer, OUTER_POINTS + 1), split) if cut and left == 1 else None
+        )
+        for lanes, n in () if odd is None else _turns(odd).items():
+            turns = {**turns, lanes: min(n, turns.get(lanes, n))}
+        slots.append(turns)
     way = _way(nest)
     if way is None:
         whole = min(n * QUAD // lanes for lanes, n in slots[0].items())
