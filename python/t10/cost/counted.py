@@ -97,8 +97,7 @@ class CountedSteps:
             box, pace, *windows = parts
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
             task = simplified(lying(task, lie) if lie else task)
-            offsets = [each for each in step_offsets(spec, tuple(windows), pace) if _is_aligned(task, each)]
-            found = [_cycles(task, own_digest(), each) for each in offsets]
+            found = [_cycles(task, own_digest(), each) for each in step_offsets(spec, tuple(windows), pace)]
             known = [each for each in found if each is not None]
             return max(known) if len(known) == len(found) else None
 
@@ -236,14 +235,6 @@ def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[
     """Return (n_slots, runs) by which epilogues over chunks of windows (n, axes) are priced without them."""
     n_slots = chunk_slots_many(partition_elements(spec.output, windows), np.maximum(n_members, 1))
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
-
-
-def _is_aligned(task: Task, offsets_bytes: tuple[int, ...]) -> bool:
-    """Return whether operands that begin at these offsets are as aligned as the task's code relies on."""
-    return all(
-        offset % operand.align_bytes == 0
-        for offset, operand in zip(offsets_bytes, task.operands, strict=False)
-    )
 
 
 def _rests(spec: OperatorSpec, boxes: Ints, *, has_zeros: bool) -> Ints:

@@ -61,14 +61,15 @@ def step_offsets(
 ) -> tuple[tuple[int, ...], ...]:
     """Return at which bytes of the widest load operands of steps may begin: some core's do at every step.
 
-    Steps begin at multiples of the pace in windows that are whole numbers of it; nothing where all begin at 0.
+    Steps begin at multiples of the pace in windows that are whole numbers of it; nothing where all begin at 0. Where a
+    window is no whole number of them, steps run in parts, and none is this one.
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     strides = [axis_strides(*each) for each in zip(spec.rotatable, windows, strict=True)]
     found = {(0,) * len(windows)}
     for axis, n in enumerate(pace):
         lengths = [window[axis] if each[axis] else n for window, each in zip(windows, strides, strict=True)]
-        if max(lengths) == n:
+        if max(lengths) == n or any(length % n for length in lengths):
             continue
         begins = {
             tuple(
