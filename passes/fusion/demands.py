@@ -92,7 +92,6 @@ def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
             found += _of_opaque(graph, node)
         else:
             found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors)))
-    found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
 

@@ -29,7 +29,7 @@ from t10.passes.fusion.demands import (
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
 from t10.passes.fusion.views import fold_transposes
-from t10.passes.read_graph import ORDER, WEIGHT
+from t10.passes.read_graph import ORDER
 from t10.plan.memory.storage import Product, Tensors
 from t10.plan.memory.storage_choice import choose_orders
 
@@ -37,15 +37,14 @@ from t10.plan.memory.storage_choice import choose_orders
 def reorder(function: Any, graph: FusionGraph) -> None:
     """Choose the storage orders of a function's tensors and rewrite graph and weights to them.
 
-    Weights are arguments of `function` marked `t10.weight`: their type changes, and `t10.order` says how. Other
-    arguments and the results keep their types.
+    The types of arguments change, weights and inputs alike, and `t10.order` says how: the host hands them over so.
+    Arguments that have a layout keep their order, and so do results, which the host reads through views.
     """
     arguments = list(function.regions[0].blocks[0].arguments)
-    entries = _argument_entries(function, len(arguments))
     fixed = {
         number
         for number, argument in enumerate(arguments)
-        if WEIGHT not in entries[number] or ir.RankedTensorType(argument.type).encoding is not None
+        if ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
     relations = relations_of(graph, tensors)
@@ -66,7 +65,7 @@ def _argument_entries(function: Any, count: int) -> list[dict[str, Any]]:
 
 
 def _reorder_arguments(function: Any, orders: Mapping[int, Order]) -> None:
-    """Give weights the types of what is stored, and say in which order that is."""
+    """Give arguments the types of what is stored, and say in which order that is."""
     changed = {number: order for number, order in orders.items() if order != given_order(len(order))}
     if not changed:
         return

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from t10.core.orders import (
+    as_stored,
     composed,
     given_order,
     moved_last,
     permuted,
     relative,
     significant,
-    stored_weights,
 )
 from t10.plan.memory.storage import (
     REORDERED,
@@ -74,7 +74,7 @@ def test_dims_are_moved_to_the_end_in_the_sequence_named() -> None:
 
 def test_weights_with_an_order_are_transposed_and_lie_in_a_row() -> None:
     weights = {"w": np.arange(6).reshape(2, 3), "b": np.arange(3)}
-    stored = stored_weights(weights, {"w": (1, 0)})
+    stored = as_stored(weights, {"w": (1, 0)})
     np.testing.assert_array_equal(stored["w"], weights["w"].T)
     assert stored["w"].flags.c_contiguous
     assert stored["b"] is weights["b"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t10.core.expression import OperatorSpec
+from t10.core.orders import Order, inverse, permuted
 from t10.errors import T10Error
 
 ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"]
@@ -19,18 +20,25 @@ ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"
 class TensorValue:
     """A named tensor that comes from outside: `shape` in elements, element type by its MLIR name.
 
-    `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`).
+    `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`). The
+    host has its dims in another sequence where there is an `order`: `order[i]` is the host's dim that is dim `i` here.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     declared: str = ""
+    order: Order = ()
 
     @property
     def host_dtype(self) -> str:
         """Return the element type of what the host gives."""
         return self.declared or self.dtype
+
+    @property
+    def host_shape(self) -> tuple[int, ...]:
+        """Return the shape of what the host gives."""
+        return permuted(self.shape, inverse(self.order)) if self.order else self.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +110,20 @@ class Graph:
         return shapes
 
     @property
+    def orders(self) -> dict[str, Order]:
+        """Return the orders in which inputs and weights are stored, where not as the host has them."""
+        return {each.name: each.order for each in (*self.inputs, *self.weights) if each.order}
+
+    @property
     def signature(self) -> tuple[tuple[TensorValue, ...], tuple[TensorValue, ...]]:
-        """Return inputs and outputs with the host's types; outputs under their public names."""
+        """Return inputs and outputs with the host's types and shapes; outputs under their public names."""
         dtypes = {v.name: v.dtype for v in (*self.inputs, *self.weights, *self.views)}
         dtypes |= {op.output.name: op.output.dtype for op in self.operators}
         shapes = self.shape_by_value
         outputs = tuple(
             TensorValue(o.name, shapes[o.value], o.declared or dtypes[o.value]) for o in self.outputs
         )
-        return tuple(TensorValue(v.name, v.shape, v.host_dtype) for v in self.inputs), outputs
+        return tuple(TensorValue(v.name, v.host_shape, v.host_dtype) for v in self.inputs), outputs
 
     def sources_of(self, value: str) -> tuple[str, ...]:
         """Return the inputs, weights and operator results that a value reads through views, without repeats."""

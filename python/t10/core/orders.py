@@ -35,6 +35,11 @@ def composed(first: Order, second: Order) -> Order:
     return permuted(first, second)
 
 
+def inverse(order: Order) -> Order:
+    """Return the order that undoes another."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
 def relative(stored: Order, wanted: Order) -> Order:
     """Return the order that turns what is stored in `stored` into `wanted`, both in terms of the given dims."""
     return tuple(stored.index(dim) for dim in wanted)
@@ -50,14 +55,12 @@ def significant(order: Order, extents: Sequence[int]) -> Order:
     return tuple(dim for dim in order if extents[dim] != 1)
 
 
-def stored_weights(
-    weights: Mapping[str, NDArray[Any]], orders: Mapping[str, Order]
-) -> dict[str, NDArray[Any]]:
-    """Return weights as they are stored: those with an order transposed to it, the others as they are.
+def as_stored(given: Mapping[str, NDArray[Any]], orders: Mapping[str, Order]) -> dict[str, NDArray[Any]]:
+    """Return weights or inputs as they are stored: those with an order transposed to it, the others as they are.
 
     Those that are mapped from files stay mapped: they are views, read where they are used.
     """
-    return {name: _stored(value, orders.get(name)) for name, value in weights.items()}
+    return {name: _stored(value, orders.get(name)) for name, value in given.items()}
 
 
 def _stored(value: NDArray[Any], order: Order | None) -> NDArray[Any]:

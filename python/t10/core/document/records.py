@@ -213,6 +213,10 @@ class ValueRecord(Record):
     shape: tuple[Size, ...]
     dtype: str
     declared: Declared = ""
+    order: Annotated[
+        tuple[int, ...],
+        Field(description="of every dim, the number that it has in what the host gives, where those differ"),
+    ] = ()
 
 
 class ViewRecord(Record):
