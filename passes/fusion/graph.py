@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from t10.core.expression import AffineDim, OperatorKind
 from t10.passes.bridge.affine import is_zero
@@ -278,9 +278,14 @@ def _n_elements(graph: FusionGraph, value: int) -> int:
     return prod(graph.shapes[value])
 
 
+def is_rounded(scalar: Scalar) -> TypeGuard[Apply]:
+    """Return whether a scalar is another one rounded to a narrower type of floats."""
+    return isinstance(scalar, Apply) and scalar.opcode == "arith.truncf"
+
+
 def is_product(nest: Nest) -> bool:
-    """Return whether the body multiplies two different reads, each through casts at most."""
-    body = nest.body
+    """Return whether the body multiplies two different reads, each through casts at most, and rounds that at most."""
+    body = nest.body.operands[0] if is_rounded(nest.body) else nest.body
     if not isinstance(body, Apply) or body.opcode not in ("arith.mulf", "arith.muli"):
         return False
     left, right = (_through_casts(operand) for operand in body.operands)

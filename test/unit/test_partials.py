@@ -17,7 +17,14 @@ from t10.arrays import write_arrays
 from t10.attack.partials import Allowance
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.cli import main
-from t10.core.partials import DEFAULT_TOLERANCE, LONG_SUM, ONE_PASS_ROWS, Partials, partials_error
+from t10.core.partials import (
+    DEFAULT_TOLERANCE,
+    LONG_SUM,
+    ONE_PASS_ROWS,
+    Partials,
+    allowed_errors,
+    partials_error,
+)
 from t10.errors import InputError
 from t10.explain import explain_operator
 from t10.reference import OnnxRuntime, load_onnx
@@ -150,7 +157,7 @@ def test_auto_leaves_long_products_of_few_rows_alone() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("f64",), "partials is 'f64' (expected f32, f16 or auto)"),
+        (("f64",), "partials is 'f64' (expected f32, mixed, f16 or auto)"),
         (("auto", -1.0), "is -1.0 (expected a number of"),
     ],
 )
@@ -172,7 +179,7 @@ def test_all_engines_sum_in_f16_within_what_is_allowed(tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(0, 1, (4, SHORT)).astype(np.float16)
     reference = OnnxRuntime(load_onnx(path), path)
     expected = reference.outputs({"x": x})["y"]
-    allowed = Allowance(reference, executable.plan.graph.operators).of({"x": x})["y"]
+    allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
     # Two products in a row: about the larger bound, and not many times as much.
     assert partials_error(LONG) / 4 < allowed < 4 * partials_error(LONG)
     write_program(executable, lowered(executable), tmp_path)
@@ -190,13 +197,13 @@ def test_sums_in_f32_are_allowed_nothing_more(tmp_path: Path) -> None:
     path = model(tmp_path)
     x = np.ones((4, SHORT), np.float16)
     reference = OnnxRuntime(load_onnx(path), path)
-    assert Allowance(reference, t10.compile(path, chip="test-4").plan.graph.operators).of({"x": x}) == {}
+    assert Allowance(reference, allowed_errors(t10.compile(path, chip="test-4").plan)).of({"x": x}) == {}
 
 
 def test_large_inputs_may_overflow_sums_in_f16(tmp_path: Path) -> None:
     path = model(tmp_path)
     reference = OnnxRuntime(load_onnx(path), path)
-    allowance = Allowance(reference, t10.compile(path, chip="test-4", partials="f16").plan.graph.operators)
+    allowance = Allowance(reference, allowed_errors(t10.compile(path, chip="test-4", partials="f16").plan))
     x = np.ones((4, SHORT), np.float16)
     assert not allowance.overflows({"x": x})
     assert allowance.overflows({"x": 20_000 * x})

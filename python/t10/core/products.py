@@ -48,12 +48,11 @@ def _type_of(spec: OperatorSpec, value: int) -> str:
 def summed(body: ScalarFunction, n_unread: int = 0) -> ScalarFunction:
     """Return a body without its last rounding, behind whose inputs come so many that it does not read."""
     ops = tuple(
-        replace(op, operands=tuple(v + n_unread * (v >= body.n_inputs) for v in op.operands)) for op in body.ops
+        replace(op, operands=tuple(v + n_unread * (v >= body.n_inputs) for v in op.operands))
+        for op in body.ops
     )
     result = body.ops[-1].operands[0]
-    return ScalarFunction(
-        body.n_inputs + n_unread, ops[:-1], result + n_unread * (result >= body.n_inputs)
-    )
+    return ScalarFunction(body.n_inputs + n_unread, ops[:-1], result + n_unread * (result >= body.n_inputs))
 
 
 def n_nest_operands(spec: OperatorSpec) -> int:

@@ -237,7 +237,11 @@ def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Acces
     is_ended = is_begun and is_apart(out) and task.are_apart(sums, out)
     if product.inner.extent <= product.engine.depth and not product.sums:
         is_begun = is_apart(out)
-    return ("pair" if is_begun else "single"), ("triple" if is_begun else "single"), ("triple" if is_ended else "single")
+    return (
+        ("pair" if is_begun else "single"),
+        ("triple" if is_begun else "single"),
+        ("triple" if is_ended else "single"),
+    )
 
 
 def _worth_trying(

@@ -264,9 +264,7 @@ class _Rounding:
         structure = self.structure
         return Stream(structure.engine, structure.kit, adds, access or "single", registers, rounds)
 
-    def _loop(
-        self, code: WorkerCode, access: Access | None, entry: str, *, adds: bool, rounds: bool
-    ) -> None:
+    def _loop(self, code: WorkerCode, access: Access | None, entry: str, *, adds: bool, rounds: bool) -> None:
         """Add a loop over all rows, and one of single rows where they may be fewer than the pipeline takes."""
         structure, output = self.structure, "$m8" if rounds else "$m1"
         stream = self._stream(access, adds=adds, rounds=rounds)

@@ -22,7 +22,7 @@ import numpy as np
 
 from t10.codelets.matrix.product import LEVELS_OF_ROWS
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
-from t10.core.products import is_product
+from t10.core.products import hands_on_rounded, is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
@@ -39,6 +39,10 @@ ENGINES = {
     ("f32", "f32"): Engine(phases=8, columns=16, per_word=2, per_store=2),
 }
 """Modes by types of inputs and output."""
+ROUNDING = ENGINES["f16", "f32"]
+"""That of sums in f32 that their last block rounds."""
+ROUNDED_COLUMNS = 4
+"""Results of it in a word."""
 
 # Cycles of the supervisor.
 VERTEX, SUMS, SECOND_PASS = 31, 21, 38
@@ -72,7 +76,7 @@ def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False)
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
     first, second = spec.inputs
-    engine = ENGINES.get((first.dtype, spec.acc_dtype))
+    engine = ROUNDING if _rounds(spec) else ENGINES.get((first.dtype, spec.acc_dtype))
     if engine is None or first.dtype != second.dtype:
         return None
     if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
@@ -238,9 +242,10 @@ class _Way:
         n = product(boxes, own)
         groups = product(boxes, [axis for axis in order if axis in self.w.axes and axis in self.x.axes])
         fit = either(columns > 1, n == 1)
-        if self.engine.per_store > 2:
+        per_store = ROUNDED_COLUMNS if _rounds(self.spec) else self.engine.per_store
+        if per_store > 2:
             # An f16 alone is no access of the engine's.
-            fit = both(fit, columns % self.engine.per_store == 0)
+            fit = both(fit, columns % per_store == 0)
         beside, overlaps = -(-columns // most), both(columns > most, columns % most != 0)
         outs = groups * (n // columns) * beside
         return _Columns(columns, step, np.minimum(columns, most), outs, beside, overlaps, fit)
@@ -430,6 +435,11 @@ def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column
     sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
     turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
     return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
+
+
+def _rounds(spec: OperatorSpec) -> bool:
+    """Return whether products are summed in more than the type of the output."""
+    return hands_on_rounded(spec) or (spec.acc_dtype == "f16" and spec.body.ops[-1].dtype == "f32")
 
 
 def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:

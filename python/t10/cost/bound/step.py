@@ -11,6 +11,7 @@ import numpy as np
 from t10.codelets.compile import may_be_own
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction, identity
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.gather import gather_bound
@@ -51,7 +52,8 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         rows = map_bound(spec, boxes, is_whole=is_whole)
         rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
-    placeless = replace(spec, body=_without_places(spec.body))
+    body = summed(spec.body) if hands_on_rounded(spec) else spec.body
+    placeless = replace(spec, body=_without_places(body))
     sums = _sums(placeless, boxes, is_whole)
     sums = scalar_bound(placeless, boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
