@@ -25,7 +25,7 @@ const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int fro
   for (int column = from; column < {columns}; ++column) {{
     float &sum = sums[place * {columns} + column];
     if (begins)
-      sum = 0.0f;
+      sum = {beginning};
     for (int k = 0; k < depth; ++k)
       sum += float(xs[x_byte / {in_bytes} + k]) *
              float(ws[(w_byte + (column - from) * long(w_row)) / {in_bytes} + k]);
@@ -71,6 +71,7 @@ def reference_text(structure: Structure) -> str:
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
         columns=structure.kit.columns(engine),
+        beginning="0.0f" if structure.begin else f"float(out[out_byte / {engine.out_bytes} + column])",
     )
     rows = SEGMENTS if structure.has_segments else ROWS
     rows = rows.replace("{workers}", str(N_WORKERS))
@@ -98,7 +99,7 @@ def _pass(structure: Structure, number: int) -> str:
     begins = (
         "adds == 0"
         if structure.has_both and not number
-        else str(bool(structure.begin and not number)).lower()
+        else str(bool(engine.rounding or (structure.begin and not number))).lower()
     )
     at = [f"x_byte = {f'x_at{number} + {kind.load.first * WORD_BYTES}' if number else 0}"]
     at += [f"w_byte = {f'w_at{number}' if number else 0}", "out_byte = 0"]

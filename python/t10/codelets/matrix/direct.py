@@ -191,14 +191,21 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
     engine, width = product.engine, min(product.columns.extent, product.engine.columns)
     n_blocks = -(-product.columns.extent // width)
     depth, left = divmod(product.inner.extent, engine.depth)
-    only = _pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=False)
+    only = _pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not product.task.initial)
     is_many = prod(loop.extent for loop in only.levels[only.kind.outs :]) > 1
     if (depth and left) or only.kind.sums != is_many:
         return
     shared = sharing(product.rows, 2 * engine.phases)
+    initial = product.task.initial
     begin, add, end = rounding_accesses(product, kit)
-    loops = ((begin, False, not is_many), *(((add, True, False), (end, True, True)) if is_many else ()))
-    least = max(Stream(engine, kit, adds, a, NO_REGISTERS, rounds).least_rows for a, adds, rounds in loops)
+    begins, adds = begin if initial else None, add if is_many else None
+    ends = end if is_many or not initial else None
+    loops = ((begins, False, not is_many), (adds, True, False), (ends, True, True))
+    least = max(
+        Stream(engine, kit, is_adding, access, NO_REGISTERS, rounds).least_rows
+        for access, is_adding, rounds in loops
+        if access is not None
+    )
     back = n_blocks * width - product.columns.extent
     lines = product.copies.w.block(width) if product.copies and product.copies.w else None
     structure = Structure(
@@ -207,13 +214,13 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
         has_segments=False,
         has_few=shared.least_rows < least,
         overlaps=back > 0,
-        begin=begin,
-        add=add if is_many else None,
+        begin=begins,
+        add=adds,
         passes=(only.kind,),
         stage=product.copies.stage if product.copies else None,
-        end=end if is_many else None,
+        end=ends,
     )
-    is_triple = (structure.add, structure.end) == ("triple", "triple")
+    is_triple = {adds, ends} - {None} == {"triple"}
     is_wide = is_triple and not structure.needs_jumps and kit.stores == engine.phases
     yield Direct(product, replace(structure, is_wide=is_wide), (only,), shared, back, lines)
 
@@ -235,7 +242,7 @@ def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Acces
 
     is_begun = is_apart(sums) and task.inputs[sums].is_interleaved
     is_ended = is_begun and is_apart(out) and task.are_apart(sums, out)
-    if product.inner.extent <= product.engine.depth and not product.sums:
+    if task.initial and product.inner.extent <= product.engine.depth and not product.sums:
         is_begun = is_apart(out)
     return (
         ("pair" if is_begun else "single"),

@@ -135,5 +135,5 @@ def _rounding_apart(structure: Structure) -> tuple[tuple[str, str], ...]:
     x = "scratch" if structure.copies_x else "x"
     if structure.end is None:
         return ((x, "out"),) if structure.begin in APART else ()
-    begun = ((x, "sums"),) if structure.begin in APART else ()
+    begun = ((x, "sums"),) if structure.accesses & APART else ()
     return (*begun, (x, "out"), ("sums", "out")) if structure.end in APART else begun

@@ -84,9 +84,8 @@ def products(task: Task) -> Iterator[Product]:
     engine = engine_for(first, task.output.dtype, rounds=bool(sums))
     if engine is None or first != second:
         return
-    # Sums that are rounded in the end begin in the same step; without room for them there is no such mode.
-    is_wide = task.body.ops[-1].dtype != task.output.dtype
-    if is_wide != bool(engine.rounding) or (is_wide and not task.initial):
+    if (task.body.ops[-1].dtype != task.output.dtype) != bool(engine.rounding):
+        # Sums of more precision than the output's have room of their own.
         return
     for x, w in ((0, 1), (1, 0)):
         parts = _Parts(task, engine, x, w)

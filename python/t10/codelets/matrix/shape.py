@@ -176,7 +176,7 @@ class Structure:
         parts += [self.stage.name] if self.stage else []
         parts += [f"begin_{self.begin}"] if self.begin else []
         parts += [f"add_{'wide_' if self.is_wide else ''}{self.add}"] if self.add else []
-        parts += [f"end_{self.end}"] if self.end else []
+        parts += [f"end_{'wide_' if self.is_wide else ''}{self.end}"] if self.end else []
         parts += [kind.name for kind in self.passes]
         return "_".join([*parts, "overlap"] if self.overlaps else parts)
 
