@@ -26,7 +26,8 @@ S = TypeVar("S")
 class StepLies:
     """How operands of an operator's steps lie.
 
-    In order: inputs, the shift buffer where sums grow in it, and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
+    In order: inputs, the shift buffer where sums grow in it, and accumulators; shift buffer and accumulators; in the
+    end accumulators, epilogue inputs, result.
     `places` are those of the shift buffer and the accumulators where they are not apart, None where that is not known;
     `shift_places` those of the shift buffer and inputs and accumulators, where what rotates is not apart from it.
     `has_zeros`: in the padding of inputs, as far as adding them changes nothing.

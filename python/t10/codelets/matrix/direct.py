@@ -200,7 +200,11 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
     begin, add, end = rounding_accesses(product, kit)
     begins, adds = begin if initial else None, add if is_many else None
     ends = end if is_many or not initial else None
-    loops = ((begins, False, not is_many), (adds, True, False), (ends, True, True))
+    loops: tuple[tuple[Access | None, bool, bool], ...] = (
+        (begins, False, not is_many),
+        (adds, True, False),
+        (ends, True, True),
+    )
     least = max(
         Stream(engine, kit, is_adding, access, NO_REGISTERS, rounds).least_rows
         for access, is_adding, rounds in loops

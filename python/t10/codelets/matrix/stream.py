@@ -396,7 +396,8 @@ class _Loads:
 def pace_word(kit: Kit, input_row_bytes: int, output_row_bytes: int, words_per_store: int = 1) -> int | None:
     """Return the stride register of packed addresses: jumps from a row's last word to the next row's first, and 0.
 
-    A word of the output holds `words_per_store` words of sums. None where a jump is no whole number of words or does not fit its ten bits.
+    A word of the output holds `words_per_store` words of sums. None where a jump is no whole number of words or does
+    not fit its ten bits.
     """
     if output_row_bytes % WORD_BYTES or kit.ends_half:
         return None

@@ -207,8 +207,9 @@ class _Rounding:
 
     `.Lfirst` takes the place of `.Lbegin` where sums go on from what the output holds.
 
-    Kept: $m0 input offset of the first row, $m1 address of its sums, $m3 pace, $m8 output address of the first
-    row, $m9 its offset, $m11 rows beyond the least of a loop that adds, or, where there may be few, all in $m2; $m7, $m10 jumps where plain pointers step, else $m7 where partials go on after a wide start.
+    Kept: $m0 input offset of the first row, $m1 address of its sums, $m3 pace, $m8 output address of the first row, $m9
+    its offset, $m11 rows beyond the least of a loop that adds, or, where there may be few, all in $m2; $m7, $m10 jumps
+    where plain pointers step, else $m7 where partials go on after a wide start.
     """
 
     structure: Structure
@@ -230,9 +231,10 @@ class _Rounding:
             access, find = structure.add or structure.end, "add $m6, $m6, $m0"
             self._loop(code, access, "first", adds=True, rounds=structure.add is None, find=find)
         if structure.add:
-            for entry, access in (("next", structure.add), ("end", structure.end)):
-                code.label(f".L{entry}")
-                self._loop(code, access, entry, adds=True, rounds=entry == "end")
+            code.label(".Lnext")
+            self._loop(code, structure.add, "next", adds=True, rounds=False)
+            code.label(".Lend")
+            self._loop(code, structure.end, "end", adds=True, rounds=True)
         return code
 
     def _widen(self, code: WorkerCode) -> None:
@@ -288,9 +290,7 @@ class _Rounding:
         """Return the least rows of the loop whose count $m11 is: of those that add, if there are any."""
         structure = self.structure
         access = structure.add or structure.end or structure.begin
-        return self._stream(
-            access, adds=structure.end is not None, rounds=structure.add is None
-        ).least_rows
+        return self._stream(access, adds=structure.end is not None, rounds=structure.add is None).least_rows
 
     def _stream(self, access: Access | None, *, adds: bool, rounds: bool) -> Stream:
         has_own = self.structure.end is not None and not self.structure.has_few

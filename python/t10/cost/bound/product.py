@@ -41,8 +41,6 @@ ENGINES = {
 """Modes by types of inputs and output."""
 ROUNDING = replace(ENGINES["f16", "f32"], rounds=True)
 """That of sums in f32 that their last block rounds."""
-ROUNDED_COLUMNS = 4
-"""Results of it in a word."""
 
 # Cycles of the supervisor.
 VERTEX, SUMS, SECOND_PASS = 31, 21, 38
@@ -76,7 +74,7 @@ def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False)
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
     first, second = spec.inputs
-    engine = ROUNDING if _rounds(spec) else ENGINES.get((first.dtype, spec.acc_dtype))
+    engine = ROUNDING if hands_on_rounded(spec) else ENGINES.get((first.dtype, spec.acc_dtype))
     if engine is None or first.dtype != second.dtype:
         return None
     if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
@@ -247,7 +245,7 @@ class _Way:
         n = product(boxes, own)
         groups = product(boxes, [axis for axis in order if axis in self.w.axes and axis in self.x.axes])
         fit = either(columns > 1, n == 1)
-        per_store = ROUNDED_COLUMNS if self.engine.rounds else self.engine.per_store
+        per_store = self.engine.per_store * (2 if self.engine.rounds else 1)
         if per_store > 2:
             # An f16 alone is no access of the engine's.
             fit = both(fit, columns % per_store == 0)
@@ -299,9 +297,7 @@ class _Way:
         if len(loops) > self._most_rows:
             nothing = self._one * 0
             longest = self._longest(loops)
-            return Rows(
-                reduce(np.multiply, longest), [WalkLoop(n, (nothing, nothing)) for n in longest]
-            )
+            return Rows(reduce(np.multiply, longest), [WalkLoop(n, (nothing, nothing)) for n in longest])
         if self._skips:
             # What lies between is not copied: rows that are far apart need not be.
             loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
@@ -451,11 +447,6 @@ def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column
     sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
     turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
     return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
-
-
-def _rounds(spec: OperatorSpec) -> bool:
-    """Return whether products are summed in more than the type of the output."""
-    return hands_on_rounded(spec) or (spec.acc_dtype == "f16" and spec.body.ops[-1].dtype == "f32")
 
 
 def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:

@@ -52,10 +52,9 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         rows = map_bound(spec, boxes, is_whole=is_whole)
         rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
-    body = summed(spec.body) if hands_on_rounded(spec) else spec.body
-    placeless = replace(spec, body=_without_places(body))
+    placeless = replace(spec, body=_without_places(spec.body))
     sums = _sums(placeless, boxes, is_whole)
-    sums = scalar_bound(placeless, boxes) if sums is None else sums
+    sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
@@ -64,6 +63,11 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
 
 def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
     return LEAST_CYCLES + product(boxes, tuple(range(len(spec.axes)))) // VECTOR_RATE
+
+
+def _in_registers(spec: OperatorSpec) -> OperatorSpec:
+    """Return an operator as it is computed without the matrix engine: a sum in registers is rounded once."""
+    return replace(spec, body=summed(spec.body)) if hands_on_rounded(spec) else spec
 
 
 def _without_places(body: ScalarFunction) -> ScalarFunction:
@@ -76,7 +80,7 @@ def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
         product_bound(spec, boxes, in_windows=not is_whole),
-        reduction_bound(spec, boxes, in_windows=not is_whole),
+        reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
     ]
     cycles = _least(ways)
     if cycles is None:
