@@ -92,12 +92,11 @@ def test_no_way_takes_less_than_the_bound() -> None:
 def test_no_way_that_rounds_its_last_block_takes_less_than_the_bound() -> None:
     rng = Random(5)
     found: list[float] = []
-    wide = (
-        spec for spec in iter(lambda: random_product(rng), None) if spec.body.ops[0].opcode == "arith.extf"
-    )
+    every = iter(lambda: random_product(rng), None)
+    wide = (spec for spec in every if spec.body.ops[0].opcode == "arith.extf" and not spec.window_positions)
     for spec in islice(wide, SPECS):
         found += shares(handed_on_rounded(spec), [random_box(rng, spec) for _ in range(BOXES)])
-    # Few convolutions are taken: their sums are over several positions.
+    # What is no whole number of words and blocks is left to the vector unit.
     assert len(found) > SPECS * BOXES / 4
     tenth, median = np.quantile(found, (0.1, 0.5))
     assert tenth >= 0.48
