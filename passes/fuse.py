@@ -52,7 +52,8 @@ class Fuse(Pass):
     partials: str = option(
         "f32",
         help="type in which sums of 16-bit floats are kept: f32, f16 (their own), mixed: f32 in products and f16 in "
-        "what cores hand on of them, or auto: f16 in products that gain by it and whose error is bounded by the tolerance",
+        "what cores hand on of them, or auto: f16 in products that gain by it and whose error is bounded by the "
+        "tolerance",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,
