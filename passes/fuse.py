@@ -10,7 +10,7 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
-from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_terms
+from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
@@ -161,9 +161,7 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     graph.remove_dead()
 
     def rounds_parts(nest: Nest) -> bool:
-        return partials.rounds_parts(
-            is_contraction=kind_of(nest) == "contraction", n_rows=n_rows(graph, nest)
-        )
+        return kind_of(nest) == "contraction" and partials.rounds_parts(n_rows_each(graph, nest))
 
     mark_products(graph, lambda nest: is_narrow(nest) or rounds_parts(nest))
     fold_views(graph)

@@ -266,6 +266,12 @@ def n_rows(graph: FusionGraph, nest: Nest) -> int:
     return min(rows) if len(rows) == 2 and rows[0] * rows[1] == n_results else 0
 
 
+def n_rows_each(graph: FusionGraph, nest: Nest) -> int:
+    """Return the rows of the smaller operand of every product in a batch of them; see `n_rows`."""
+    rows = [_n_elements(graph, read.value) // n_terms(nest) for read in reads(nest.body)]
+    return prod(nest.extents) // n_terms(nest) // max(*rows, 1)
+
+
 def _n_elements(graph: FusionGraph, value: int) -> int:
     """Return the elements of the tensor that a value shows, repeats not counted."""
     owner = graph.owner(value)

@@ -67,3 +67,16 @@ func.func @reduction(%x: tensor<16x32xf16>) -> tensor<16xf16> {
     }
   return %y : tensor<16xf16>
 }
+
+// -----
+
+// Nor do products of so few rows in a batch.
+// CHECK-LABEL: func.func @few_rows_in_a_batch
+// CHECK: arith.addf %{{.*}} : f32
+func.func @few_rows_in_a_batch(%x: tensor<12x2x64xf16>, %w: tensor<12x64x32xf16>) -> tensor<12x2x32xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<12x2x32xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<12x2x32xf16>) -> tensor<12x2x32xf16>
+  %y = linalg.batch_matmul ins(%x, %w : tensor<12x2x64xf16>, tensor<12x64x32xf16>) outs(%init : tensor<12x2x32xf16>) -> tensor<12x2x32xf16>
+  return %y : tensor<12x2x32xf16>
+}

@@ -73,13 +73,13 @@ class Partials:
         has_gain = not 0 < n_rows <= ONE_PASS_ROWS or n_terms < LONG_SUM
         return is_product and has_gain and partials_error(n_terms) <= self.tolerance
 
-    def rounds_parts(self, *, is_contraction: bool, n_rows: int = 0) -> bool:
-        """Return whether what a core has summed of products is rounded to 16 bits before it is handed on.
+    def rounds_parts(self, n_rows: int) -> bool:
+        """Return whether what a core has summed of a contraction is rounded to 16 bits before it is handed on.
 
-        Where there are few rows the engine takes all of them in one pass whose results are few; convolutions have rows
-        that do not follow each other.
+        `n_rows` are those of the smaller operand in every matrix of a batch. Of few rows the engine takes all in one
+        pass with f32 sums, and hands on little.
         """
-        return self.kind == "mixed" and is_contraction and not 0 < n_rows <= ONE_PASS_ROWS
+        return self.kind == "mixed" and n_rows > ONE_PASS_ROWS
 
     def as_options(self) -> dict[str, str | float]:
         """Return the fields by the names of the drivers' options; the tolerance where it says something."""

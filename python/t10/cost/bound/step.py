@@ -164,7 +164,7 @@ class LeastSteps:
 
     def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
         """Return cycles that no compute step over `boxes` (n, axes) falls below."""
-        if may_be_own(spec.body):
+        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
             return sub_task_bound(spec, boxes, is_whole=self.is_whole)
