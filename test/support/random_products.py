@@ -38,7 +38,9 @@ def handed_on_rounded(spec: OperatorSpec) -> OperatorSpec:
     """Return a product of f16 that is summed in f32 as one that a core rounds to f16 to hand it on."""
     body, n = spec.body, spec.body.n_inputs + len(spec.body.ops)
     rounded = ScalarFunction(2, (*body.ops, ScalarOp("arith.truncf", (body.result,), "f16")), n)
-    return replace(spec, body=rounded, acc_dtype="f16", output=replace(spec.output, dtype="f16"))
+    return replace(
+        spec, body=rounded, acc_dtype="f16", output=replace(spec.output, dtype="f16"), epilogue=None
+    )
 
 
 def random_product(rng: Random) -> OperatorSpec:
