@@ -87,7 +87,10 @@ def test_any_number_of_rows_and_blocks(m: int, k: int, initial: bool) -> None:
     check(task, compile_task(task))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(30, 6, 40), (9, 5, 7), (24, 8, 21), (1, 8, 64), (16, 12, 1)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(30, 6, 40), (9, 5, 7), (24, 8, 21), (1, 8, 64), (16, 12, 1), (4, 16, 200), (2, 32, 128)],
+)
 def test_what_the_engine_does_not_take_is_rounded_once_as_well(m: int, n: int, k: int) -> None:
     task = matmul(m, n, k)
     compiled = compile_task(task)
