@@ -21,6 +21,7 @@ from t10.codelets.matrix.shape import (
 )
 from t10.codelets.matrix.share import RECIPROCAL_BITS
 from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.twin import Twin
 
 REGION_0 = "TMEM_REGION0_BASE_ADDR"
 """An address in no element of the interleaved region: the SDK's name for where a tile's memory begins."""
@@ -35,9 +36,11 @@ def worker_code(structure: Structure) -> WorkerCode:
     return _Segments(structure).code() if structure.has_segments else _Rows(structure).code()
 
 
-def _stream(structure: Structure, registers: Registers, *, adds: bool) -> Stream:
+def _stream(structure: Structure, registers: Registers, *, adds: bool) -> Stream | Twin:
     """Return the row loop that adds to the output, or begins from zero."""
     access = structure.add if adds else structure.begin
+    if structure.kit.is_twin:
+        return Twin(structure.engine, adds, registers)
     return Stream(structure.engine, structure.kit, adds, access or "single", registers)
 
 
