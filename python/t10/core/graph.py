@@ -30,6 +30,13 @@ class TensorValue:
     declared: str = ""
     order: Order = ()
 
+    def __post_init__(self) -> None:
+        """Refuse an order that does not name every dim once."""
+        if self.order and sorted(self.order) != list(range(len(self.shape))):
+            raise T10Error(
+                f"tensor {self.name}: order {list(self.order)} does not name {len(self.shape)} dims once"
+            )
+
     @property
     def host_dtype(self) -> str:
         """Return the element type of what the host gives."""
