@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -24,7 +25,8 @@ def projections(path: Path, *, scaled: str = "", shared: bool = False) -> dict[s
     """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with another."""
     rng = np.random.default_rng(0)
     weights: dict[str, np.ndarray[Any, Any]] = {}
-    nodes, outputs = [], []
+    nodes: list[onnx.NodeProto] = []
+    outputs: list[onnx.ValueInfoProto] = []
     for name, width in WIDTHS.items():
         weights[f"w{name}"] = rng.standard_normal((DEPTH, width)).astype(np.float16)
         weights[f"b{name}"] = rng.standard_normal(width).astype(np.float16)
