@@ -18,14 +18,14 @@ codelets:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from t10.core.document.file import explain
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.expression import Combine
+from t10.core.trust.schema import validated
+from t10.core.trust.tree import read_yaml
 from t10.errors import InputError
 
 FORMAT: Literal["t10-codelets"] = "t10-codelets"
@@ -172,18 +172,8 @@ class CodeletsDocument(BaseModel):
 
 def read_declarations(path: Path) -> tuple[CodeletDeclaration, ...]:
     """Return what a YAML or JSON file declares; raises `InputError` with the path of what is wrong in it."""
-    try:
-        loaded: object = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read codelets {path}: {error}") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path}: found {type(loaded).__name__}, expected a mapping", hint=HINT)
-    try:
-        document = CodeletsDocument.model_validate(cast("dict[str, Any]", loaded))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}", hint=HINT) from None
+    fields = read_yaml(path, what="codelets", hint=HINT)
+    document = validated(CodeletsDocument, fields, str(path), hint=HINT)
     names = [codelet.name for codelet in document.codelets]
     for name in names:
         if names.count(name) > 1:
