@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from t10.core import _guard
-from t10.errors import EXIT_INTERNAL, InputError
+from t10.errors import EXIT_INTERNAL, InputError, printable
 
 _DEFECT = (
     "{program}: internal error: SIGNAL in native code\n"
@@ -55,7 +55,7 @@ def reading(source: str) -> Generator[None]:
     text = f"{source[:200]}: the native code of ONNX or MLIR that reads it gave up"
     program = _Armed.program
     if program:
-        line = "".join(character if character.isprintable() else "?" for character in text)
+        line = printable(" ".join(text.split()))
         _guard.arm(f"{program}: error: {line} (SIGNAL: {_HINT})\n", InputError.exit_code)
     try:
         yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.dialect.location import file_line_column, location_text
-from t10.errors import T10Error
+from t10.errors import T10Error, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Diagnostics:
     def show(self) -> None:
         """Print all to standard error in the order they came."""
         for item in self.items:
-            print(self.render(item), file=sys.stderr)
+            print(printable(self.render(item)), file=sys.stderr)
 
     def render(self, item: Diagnostic) -> str:
         """Return a diagnostic as `file:line:column: severity: message`, then the source line and a caret."""
