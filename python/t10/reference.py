@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays, read_arrays
 from t10.core.graph import Graph, TensorValue
+from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.errors import InputError
 from t10.tolerances import loosest
 
@@ -291,7 +292,7 @@ def _from_text(path: Path) -> Any:
     from t10.frontend.onnx_dialect import to_onnx
     from t10.frontend.onnx_text import holds_onnx, normalize
 
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = read_text(path, MODEL_BYTES)
     if not holds_onnx(text):
         raise InputError(
             f"{path} holds no ONNX operators, so ONNX Runtime cannot run it",

@@ -61,7 +61,7 @@ def read_arrays(
     unpacked before. Only arrays of `names` are read, all by default.
     """
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with _opened(path) as file, zipfile.ZipFile(file) as archive:
             return _unpacked(archive, str(path), shape_of or _any_shape, names)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
@@ -75,7 +75,7 @@ def read_arrays(
 def read_array(path: Path | str) -> NDArray[Any]:
     """Return the array of a .npy file; raises `InputError` when it cannot be read as one."""
     try:
-        with open(path, "rb") as file:
+        with _opened(path) as file:
             return _array(file, os.fstat(file.fileno()).st_size, str(path))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
@@ -124,6 +124,13 @@ def _unpacked(archive: zipfile.ZipFile, path: str, shape_of: ShapeOf, names: Con
         with archive.open(member) as file:
             found[name] = _array(file, member.file_size, where, expected)
     return found
+
+
+def _opened(path: Path | str) -> IO[bytes]:
+    """Return a plain file, open: there is no end to find, where the list of an archive stands, in a device."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"cannot read {path}: found a folder or a device, expected a file")
+    return open(path, "rb")
 
 
 def _is_array(path: Path | str) -> bool:
