@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Container
@@ -46,6 +47,7 @@ _MALFORMED = (
     KeyError,
     OverflowError,
     SyntaxError,
+    tokenize.TokenError,
     TypeError,
     zlib.error,
     zipfile.BadZipFile,

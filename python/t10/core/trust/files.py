@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from t10.errors import InputError
+from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 STANDARD_INPUT = "-"
 MODEL_BYTES = 2 << 30
@@ -93,6 +93,15 @@ def decoding(source: Path | str, *, hint: str | None = None) -> Generator[None]:
     """
     try:
         yield
+    except T10Error as error:
+        if error.exit_code != EXIT_INTERNAL:
+            raise
+        raise InputError(
+            f"{source}: it contradicts itself: {error.message}",
+            operator=error.operator,
+            location=error.location,
+            hint=error.hint or hint,
+        ) from error
     except UNDECODABLE as error:
         found = " ".join(str(error).split())[:200]
         raise InputError(
