@@ -46,7 +46,8 @@ def damaged_fields(dice: random.Random, document: Any) -> Any:
         elif kind == 2:
             holder[key] = _other(dice, places)
         elif kind == 3 and isinstance(holder, list):
-            holder.extend(holder[: dice.choice((1, 2, 9))])
+            values = cast("list[Any]", holder)
+            values.extend(values[: dice.choice((1, 2, 9))])
         elif kind == 4:
             holder[key] = [holder[key]]
         else:

@@ -96,6 +96,7 @@ class Material:
             codes = [
                 t10(["compile", str(folder / "m.mlir"), "--chip", CHIP, "-o", str(folder / "out"), *cache]),
                 t10_opt([str(folder / "out" / "module.mlir"), "--t10-lower-ipu", "-o", str(folder / "ipu.mlir")]),
+                t10_opt([str(folder / "m.mlir"), "--emit-bytecode", "-o", str(folder / "m.mlirbc")]),
                 t10_opt([str(folder / "ipu.mlir"), "--emit-bytecode", "-o", str(folder / "ipu.mlirbc")]),
                 t10_opt([str(folder / "m.mlir"), "--t10-partition=chip=test-4", "--t10-place",
                          "-o", str(folder / "placed.mlir")]),
@@ -203,9 +204,16 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
     lowered = ("--t10-verify-plan", "--t10-expand", "--t10-lower-ipu", *result)
     targets = ("--ipu-to-poplar", "--ipu-to-asm", "--ipu-to-codelets")
     of_ipu, of_module = _text(material, "ipu.mlir"), _text(material, "out/module.mlir")
-    yield Door("translate", "x.mlir", of_ipu, tuple(_translate(target, path, *result) for target in targets))
+    yield Door(
+        "translate",
+        "x.mlir",
+        of_ipu,
+        tuple(_translate(target, path, "-o", f"{at}/y{target}") for target in targets),
+    )
     yield Door("translate-bytecode", "x.mlirbc", _bytes(material, "ipu.mlirbc"),
-               (_translate("--ipu-to-poplar", binary, *result),))  # fmt: skip
+               (_translate("--ipu-to-poplar", binary, "-o", str(at / "y.cpp")),))  # fmt: skip
+    yield Door("model-bytecode", "x.mlirbc", _bytes(material, "m.mlirbc"),
+               (_cli("inspect", binary), _cli("compile", binary, "--chip", CHIP, "-o", str(at / "made"))))  # fmt: skip
     yield Door("opt-bytecode", "x.mlirbc", _bytes(material, "ipu.mlirbc"), (_opt(binary, *result),))
     yield Door("opt-ipu", "x.mlir", of_ipu, (_opt(path, "--t10-verify-plan", *result),))
     yield Door("opt-placed", "x.mlir", _text(material, "placed.mlir"), (_opt(path, *lowered),))

@@ -28,7 +28,7 @@ UNDECODABLE = (
     LookupError,
     ValueError,
     ArithmeticError,
-    RecursionError,
+    RuntimeError,  # of nanobind
     MemoryError,
 )
 """What goes wrong with data of another form than the code that decodes it takes for granted."""
