@@ -6,6 +6,7 @@ import io
 import json
 import random
 import zipfile
+from copy import deepcopy
 from typing import Any, cast
 
 from model_damage import EXTREMES, NAMES, damaged_bytes, damaged_words
@@ -42,9 +43,9 @@ def damaged_fields(dice: random.Random, document: Any) -> Any:
         if kind == 0 and isinstance(holder, dict):
             del holder[key]
         elif kind == 1 and isinstance(holder, dict):
-            holder[dice.choice(TEXTS)] = holder[key]
+            holder[dice.choice(TEXTS)] = deepcopy(cast("Any", holder)[key])
         elif kind == 2:
-            holder[key] = _other(dice, places)
+            holder[key] = deepcopy(_other(dice, places))
         elif kind == 3 and isinstance(holder, list):
             values = cast("list[Any]", holder)
             values.extend(values[: dice.choice((1, 2, 9))])

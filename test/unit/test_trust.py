@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from t10.arrays import read_arrays, write_arrays
 from t10.chip import load_chip
+from t10.codelets.user import load_families
 from t10.core.document import read_document
 from t10.core.trust import arrays, files, tree
 from t10.core.trust.arrays import array_name, member_name, read_array
@@ -23,6 +25,8 @@ from t10.core.trust.files import read_bytes, read_text
 from t10.core.trust.tree import parse_yaml, read_json, read_yaml
 from t10.errors import InputError
 from t10.plan.fronts.pins import read_pins
+
+CODELETS = Path(__file__).resolve().parents[2] / "examples" / "codelets"
 
 
 def npy(shape: str, data: bytes = b"", descr: str = "'<f4'") -> bytes:
@@ -151,6 +155,22 @@ def test_pins_are_bounded(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"operators\[0\].idle_level: .*less than or equal to"):
         read_pins(path)
+
+
+@pytest.mark.parametrize(
+    "formula", ["(" * 400 + "1" + ")" * 99, "-" * 499 + "1", "1" + "+1" * 249, "9" * 501, "1 <<"]
+)
+@pytest.mark.parametrize("field", ["where", "scratch_bytes", "body"])
+def test_expressions_of_declarations_are_bounded(field: str, formula: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    for named in ("vector_add_float.S", "codelets.yaml"):
+        (tmp_path / named).write_bytes((CODELETS / named).read_bytes())
+    document = yaml.safe_load((CODELETS / "codelets.yaml").read_text(encoding="utf-8"))
+    document["codelets"] = [each for each in document["codelets"] if each["name"] == "VectorAddFloat"]
+    document["codelets"][0][field] = [formula] if field == "where" else formula
+    path.write_text(yaml.safe_dump(document, width=1000), encoding="utf-8")
+    with contextlib.suppress(InputError):
+        assert [family.name for family in load_families([path])]
 
 
 # --- bytes and text --------------------------------------------------------------------------------------------------

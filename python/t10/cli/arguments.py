@@ -19,6 +19,7 @@ from t10.cli.shared_arguments import (
     add_prove,
     add_seed,
     add_shapes,
+    address,
     naming,
     planning,
     searching,
@@ -395,7 +396,7 @@ def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None
     asm.add_argument(
         "--base",
         dest="base_address",
-        type=lambda text: int(text, 0),
+        type=address,
         default=IPU_MEMORY.base,
         metavar="ADDRESS",
         help=f"address of the first word (default: {IPU_MEMORY.base:#x})",

@@ -202,6 +202,14 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
     return parsed
 
 
+def address(text: str) -> int:
+    """Return an address of 32 bits, in any base that Python's literals have."""
+    found = int(text, 0)
+    if not 0 <= found < 1 << 32:
+        raise argparse.ArgumentTypeError(f"found {text!r:.40}, expected an address of 32 bits")
+    return found
+
+
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add what random inputs follow from."""
     parser.add_argument(

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.expression import Combine
-from t10.core.trust.schema import validated
+from t10.core.trust.schema import Integer, validated
 from t10.core.trust.tree import read_yaml
 from t10.errors import InputError
 
@@ -34,8 +34,10 @@ OUTPUT = "out"
 HINT = "docs/codelets.md lists every field"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Formula = Annotated[str, Field(max_length=500)]
+Body = Annotated[str, Field(max_length=4000)]
 Expression = Annotated[
-    int | str, Field(description="an integer expression of extents, strides and constants")
+    Integer | Formula, Field(description="an integer expression of extents, strides and constants")
 ]
 
 
@@ -109,10 +111,10 @@ class CodeletDeclaration(BaseModel):
         bool, Field(description="reductions: the output is set, not added to what is there")
     ] = True
     body: Annotated[
-        str | Annotated[tuple[str, ...], Field(min_length=1)],
+        Body | Annotated[tuple[Body, ...], Field(min_length=1)],
         Field(description="what is computed for a point; several: any of them"),
     ]
-    where: Annotated[tuple[str, ...], Field(description="conditions that must hold")] = ()
+    where: Annotated[tuple[Formula, ...], Field(description="conditions that must hold")] = ()
     apart: Annotated[
         tuple[tuple[Name, Name], ...],
         Field(description="operands that must lie in different memory elements"),
