@@ -45,7 +45,7 @@ from t10.opt.main import main as t10_opt
 from t10.translate import main as t10_translate
 
 ROOT = Path(__file__).resolve().parents[1]
-MEMORY_BYTES = 8 << 30
+MEMORY_BYTES = 4 << 30
 BATCH = 200
 MAX_MESSAGE = 3000
 CHIP = "test-4"

@@ -15,9 +15,12 @@ YAML_BYTES = 1 << 20
 YAML_DEPTH = 32
 YAML_MEMBERS = 50_000
 """Values of a YAML file, those that aliases repeat counted as often as they stand there."""
+YAML_DIGITS = 100
+"""Characters of a number: YAML has numbers of base 60, `1:1:1`, which PyYAML takes long over."""
 JSON_MEMBERS = 16_000_000
 JSON_SUFFIX = ".json"
 MAX_SHOWN = 200
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
 def read_json(path: Path | str, *, hint: str | None = None) -> dict[str, Any]:
@@ -102,6 +105,10 @@ class _Loader(yaml.SafeLoader):
         if self._members > YAML_MEMBERS:
             raise yaml.MarkedYAMLError(problem=f"more than {YAML_MEMBERS:,} values", problem_mark=mark)
         self._sizes[id(node)] = self._members - before
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and len(node.value) > YAML_DIGITS:
+            raise yaml.MarkedYAMLError(
+                problem=f"a number of {len(node.value):,} characters", problem_mark=mark
+            )
         if isinstance(node, yaml.MappingNode) and not is_alias:
             self._check_names(node)
         return node
