@@ -6,10 +6,12 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
     from t10.report.records import OperatorReport, Report
@@ -30,7 +32,9 @@ MOST_SHOWN = 12
 def report_text(report: Report) -> str:
     """Return the summary and the table of all operators as plain text."""
     out = io.StringIO()
-    console = Console(file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False, emoji=False)
+    console = PrintableConsole(
+        file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False, emoji=False
+    )
     console.print(summary(report), operator_table(report.operators))
     return out.getvalue().rstrip()
 
