@@ -51,17 +51,16 @@ HARD_POSITIONS = {
 }
 """Seeds of which epilogues depend on where a point lies, and what was priced otherwise."""
 
-SMALL_BUFFER_BYTES = 256
+SMALL = {"shift_buffer_bytes": 256, "largest_transfer_words": 7}
 
 
-def planned(
-    seed: int, shift_buffer_bytes: int = 0, *, positions: bool = False
-) -> tuple[ChipSpec, ModulePlan]:
-    """Return a graph under a random plan, priced where its buffers lie; epilogues may depend on where a point lies."""
+def planned(seed: int, *, positions: bool = False, **fields: int) -> tuple[ChipSpec, ModulePlan]:
+    """Return a graph under a random plan on a chip with these fields, priced where its buffers lie.
+
+    Its epilogues depend on where in the result a point lies if `positions` says so.
+    """
     rng = Random(seed)
-    chip = small_chip(rng.choice(CORE_COUNTS[1:]))
-    if shift_buffer_bytes:
-        chip = chip.model_copy(update={"shift_buffer_bytes": shift_buffer_bytes})
+    chip = small_chip(rng.choice(CORE_COUNTS[1:])).model_copy(update=fields)
     cost = IpuCostModel(chip)
     graph = random_specs.random_graph(rng)
     graph = random_specs.with_positions(rng, graph) if positions else graph
@@ -80,9 +79,9 @@ def by_kind(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Iterator
     yield from zip(took, prices, took.values(), strict=True)
 
 
-def differences(seed: int, shift_buffer_bytes: int = 0, *, positions: bool = False) -> list[str]:
+def differences(seed: int, *, positions: bool = False, **fields: int) -> list[str]:
     """Return what takes something else than its price; raises `UnsupportedOpError` for what has no code."""
-    chip, plan = planned(seed, shift_buffer_bytes, positions=positions)
+    chip, plan = planned(seed, positions=positions, **fields)
     measured = timed(lowered_parts(plan, chip, IpuCostModel(chip)), plan, chip)
     return [
         f"{seed}: {each.name}: {kind} takes {took}, planned {price}"
@@ -95,6 +94,13 @@ def differences(seed: int, shift_buffer_bytes: int = 0, *, positions: bool = Fal
 @pytest.mark.parametrize("seed", HARD, ids=lambda seed: HARD[seed].replace(" ", "-"))
 def test_a_random_plan_takes_its_price(seed: int) -> None:
     assert differences(seed) == []
+
+
+def test_a_reduction_whose_parts_are_several_transfers_takes_its_price() -> None:
+    seeds = [seed for seed in range(40) if planned(seed)[1].operators[0].active.cycles.reduce]
+    assert len(seeds) > 2
+    for seed in seeds:
+        assert differences(seed, largest_transfer_words=2) == []
 
 
 @pytest.mark.parametrize("seed", HARD_POSITIONS, ids=lambda seed: HARD_POSITIONS[seed].replace(" ", "-"))
@@ -118,14 +124,13 @@ def test_an_epilogue_that_depends_on_positions_computes_what_the_plan_says(seed:
 
 @pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
 def test_random_plans_take_their_prices(share: int) -> None:
-    """Every second one on a chip whose shift buffer takes a part or two at once, and half with positions."""
+    """Half of them on a chip whose shift buffer takes a part or two at once, in short transfers; half with positions."""
     found: list[str] = []
     n_refused = 0
     for number in range(CASES_PER_SHARE):
         try:
             seed = 1000 + share * CASES_PER_SHARE + number
-            buffer_bytes = SMALL_BUFFER_BYTES if number % 2 else 0
-            found += differences(seed, buffer_bytes, positions=number % 4 > 1)
+            found += differences(seed, positions=number % 4 > 1, **(SMALL if number % 2 else {}))
         except UnsupportedOpError:
             n_refused += 1
     assert found == []
