@@ -124,7 +124,7 @@ def test_an_epilogue_that_depends_on_positions_computes_what_the_plan_says(seed:
 
 @pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
 def test_random_plans_take_their_prices(share: int) -> None:
-    """Half of them on a chip whose shift buffer takes a part or two at once, in short transfers; half with positions."""
+    """Half of them on chips of small shift buffers and short transfers; half with epilogues that use positions."""
     found: list[str] = []
     n_refused = 0
     for number in range(CASES_PER_SHARE):

@@ -149,12 +149,11 @@ class CountedSteps:
         kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places, who)
         return _each_of(kept, np.stack(np.broadcast_arrays(n_members, n_slots), axis=1), cycles_of_row)
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
 
         `runs` of them lie in a row that all operands walk evenly; chunks take as long here as windows.
         """
-        del n_members
         table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
         cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))

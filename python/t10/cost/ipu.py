@@ -169,9 +169,10 @@ class IpuCostModel(PlainForms):
 
     def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
-        if not self.is_least:
+        steps = self._steps
+        if not self.is_least or isinstance(steps, CountedSteps):
             return self.epilogue_cycles_many(spec, n_slots, runs)
-        cycles = self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs, n_members)
+        cycles = self.chip.launch_cycles + steps.epilogue(spec, n_slots, runs, n_members)
         if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
             return np.where(n_members > 1, cycles, 0)
         return cycles
