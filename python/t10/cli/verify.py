@@ -20,6 +20,7 @@ from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
+from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
@@ -243,8 +244,12 @@ def _tell(
     console: Console, arguments: Arguments, executable: Executable, cycles: int | None, tried: Sequence[Trial]
 ) -> None:
     """Print what it took, and which inputs there were."""
-    parts = [] if cycles is None else [_time(executable, cycles)]
+    is_emitted = engine_names(arguments.engine)[0] == "iss"
+    source = "instruction-set simulator" if is_emitted else executable.cost_model
+    parts = [] if cycles is None else [_time(executable, cycles, source)]
     say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
+    if cycles is not None and is_emitted:
+        say(console, f"  {planned_line(executable, cycles)}")
     for trial in tried:
         if trial.reach is not None:
             say(console, f"  {trial.story}")
@@ -276,9 +281,9 @@ def _verdict(wrong: Sequence[Finding], layer: str) -> str:
     return f"outputs differ by more than the tolerance: {found}"
 
 
-def _time(executable: Executable, cycles: int) -> str:
+def _time(executable: Executable, cycles: int, source: str) -> str:
     time = milliseconds_text(cycles / executable.chip.clock_hz * 1000)
-    return f"{cycles:,} cycles, {time} (modelled, {executable.cost_model})"
+    return f"{cycles:,} cycles, {time} (modelled, {source})"
 
 
 def _source(arguments: Arguments) -> str:
