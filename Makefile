@@ -93,6 +93,13 @@ stages: dev  ## The three stages of the search one by one against native search:
 small-models: dev  ## Random small models on chips with more cores than elements: read back, proved, simulated (`make pytest` runs a slice)
 	@$(BIN)/python tools/check_small_models.py 1000
 
+.PHONY: fuzz
+fuzz: dev  ## Damaged models, IR and files of every other kind at every door (`make pytest` runs a slice)
+	@$(BIN)/python tools/fuzz_models.py --count 20000 --tests
+	@$(BIN)/python tools/fuzz_models.py --count 2000 --level text
+	@$(BIN)/python tools/fuzz_models.py --count 2000 --level ir
+	@$(BIN)/python tools/fuzz_doors.py --count 20000
+
 .PHONY: exhaustive
 exhaustive: dev  ## pytest with all tests and cases of which `make pytest` draws some by the commit
 	@T10_ALL_CASES=1 $(BIN)/pytest -q -n $(JOBS) --dist worksteal

@@ -21,6 +21,7 @@ from t10.core.garbage import rare_collections
 from t10.core.guard import reading
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
+from t10.core.trust.files import decoding
 from t10.cost import CostModel, registry
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
@@ -142,8 +143,9 @@ def read_module_plan(
     """
     with parsed_module(text, source) as module:
         try:
-            program = read_program(module)
-            return _checked_plan(program, chip, cost_model), program.model.constants
+            with decoding(source, hint="compile the model again"):
+                program = read_program(module)
+                return _checked_plan(program, chip, cost_model), program.model.constants
         except T10Error as error:
             # Locations of text that was parsed from memory begin with "-".
             error.location = f"{source}{(error.location or '-').removeprefix('-')}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.orders import Order
 from t10.core.scalar import parse_constant
 from t10.dialect.elements import elements
@@ -29,6 +29,8 @@ TYPE = "t10.type"
 WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of an argument: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
+PARTS = "t10.parts"
+"""Of a weight that is made of several: their names, and the dim along which they stand, in the order they came with."""
 OPERATOR_NAME = "op_name"
 RUNNING = "\0running"
 """Name of the value that an operator has computed so far; no name from a module can be it."""
@@ -137,7 +139,9 @@ class GraphReader:
             is_weight = WEIGHT in attributes[i]
             declared = _declared(attributes[i], dtype, f"argument {i}")
             order = _order(attributes[i][ORDER], len(shape)) if ORDER in attributes[i] else ()
-            (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype, declared, order))
+            parts = _parts(attributes[i][PARTS], len(shape)) if PARTS in attributes[i] else None
+            value = TensorValue(name, shape, dtype, declared, order, parts)
+            (self.weights if is_weight else inputs).append(value)
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
 
@@ -396,6 +400,21 @@ def _order(attribute: Any, rank: int) -> Order:
             f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
         )
     return order
+
+
+def _parts(attribute: Any, rank: int) -> Parts:
+    """Return what a weight is made of; raises `InputError` unless it has an axis and at least two names."""
+    table = attribute.maybe_downcast()
+    found = {e.name: e.attr.maybe_downcast() for e in table} if isinstance(table, ir.DictAttr) else {}
+    axis, names = found.get("axis"), found.get("names")
+    listed = [each.maybe_downcast() for each in names] if isinstance(names, ir.ArrayAttr) else []
+    texts = tuple(each.value for each in listed if isinstance(each, ir.StringAttr))
+    is_axis = isinstance(axis, ir.IntegerAttr) and 0 <= axis.value < rank
+    if not is_axis or len(texts) < 2 or len(texts) < len(listed):
+        raise InputError(
+            f'{PARTS} is {attribute}, expected {{axis = 0 to {rank - 1}, names = ["...", "..."]}}'
+        )
+    return Parts(axis.value, texts)
 
 
 def _text(attributes: Any, key: str) -> str:

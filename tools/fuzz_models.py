@@ -21,26 +21,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import random
-import resource
 import shlex
-import signal
-import struct
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+from fuzz_runner import ENDED, Verdict, judged
 from model_damage import Corpus, damaged, damaged_piece, damaged_text
 
-from t10.core.guard import ended_clearly
 from t10.driver import compile
 from t10.errors import EXIT_INTERNAL, InfeasiblePlanError, InputError, T10Error, UnsupportedOpError
 from t10.frontend.importer import import_model
@@ -51,23 +46,9 @@ from t10.opt.main import main as t10_opt
 
 EXPECTED = (InputError, UnsupportedOpError, InfeasiblePlanError)
 LEVELS = ("mixed", "read", "import", "plan", "text", "ir")
-CPU_SECONDS_PER_CASE = 20
 MEMORY_BYTES = 8 << 30
 BATCH = 250
 MAX_MESSAGE = 4000
-ENDED = "the process ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of one case: `kind` is taken, refused, stopped or defect; `text` the error.
-
-    Stopped is what native code gave up on and `t10.core.guard` told so: of text, for MLIR's own parsers and passes are
-    what they are; of an ONNX model it is a defect, as the rules of form come first.
-    """
-
-    kind: str
-    text: str
 
 
 def case(number: int, seed: int, corpus: Corpus, level: str) -> bytes:
@@ -128,62 +109,11 @@ def run_batch(
     numbers: range, seed: int, corpus: Corpus, folder: Path, level: str
 ) -> list[tuple[int, Verdict]]:
     """Return the verdicts of a batch, judged in a child process; a case that ends the child is a defect."""
-    found: list[tuple[int, Verdict]] = []
-    todo = list(numbers)
-    while todo:
-        done = _in_child(todo, seed, corpus, folder, level)
-        found += done
-        todo = todo[len(done) :]
-    return found
 
+    def one(number: int) -> Verdict:
+        return judge(case(number, seed, corpus, level), folder, level_of(number, level))
 
-def _in_child(
-    todo: list[int], seed: int, corpus: Corpus, folder: Path, level: str
-) -> list[tuple[int, Verdict]]:
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            with ended_clearly("fuzz"):
-                _judge_all(todo, seed, corpus, folder, level, writing)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
-        data = stream.read()
-    _, status = os.waitpid(child, 0)
-    verdicts: list[tuple[int, Verdict]] = []
-    position = 0
-    while position + 8 <= len(data):
-        kind, size = struct.unpack_from("<II", data, position)
-        text = data[position + 8 : position + 8 + size].decode(errors="replace")
-        verdicts.append((todo[len(verdicts)], Verdict(("taken", "refused", "defect")[kind], text)))
-        position += 8 + size
-    if len(verdicts) < len(todo):
-        cause = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {status >> 8}"
-        is_told = level in ("text", "ir") and cause == f"exit {InputError.exit_code}"
-        kind = "stopped" if is_told else "defect"
-        verdicts.append((todo[len(verdicts)], Verdict(kind, f"{ENDED}: {cause}")))
-    return verdicts
-
-
-def _judge_all(todo: list[int], seed: int, corpus: Corpus, folder: Path, level: str, writing: int) -> None:
-    """Judge cases and write each verdict; the alarms, which end the process, are the time limits."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number in todo:
-        data = case(number, seed, corpus, level)
-        signal.alarm(15 * CPU_SECONDS_PER_CASE)
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS_PER_CASE)
-        verdict = judge(data, folder, level_of(number, level))
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.alarm(0)
-        text = verdict.text.encode()
-        kind = ("taken", "refused", "defect").index(verdict.kind)
-        os.write(writing, struct.pack("<II", kind, len(text)) + text)
+    return judged(numbers, one, memory_bytes=MEMORY_BYTES, is_stopped_told=level in ("text", "ir"))
 
 
 def main() -> int:

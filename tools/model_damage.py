@@ -138,17 +138,17 @@ def damaged(number: int, seed: int, corpus: Corpus) -> bytes:
 def damaged_text(number: int, seed: int, corpus: Corpus) -> bytes:
     """Return the text of a model, words of it changed, moved or gone; perhaps bytes."""
     dice = random.Random(f"{seed}.{number}.text")
-    return _damaged_words(dice, dice.choice(corpus.texts))
+    return damaged_words(dice, dice.choice(corpus.texts))
 
 
 def damaged_piece(number: int, seed: int, corpus: Corpus) -> bytes:
     """Return IR that is damaged likewise, below a line of flags that is not."""
     dice = random.Random(f"{seed}.{number}.ir")
     flags, _, text = dice.choice(corpus.pieces).partition(b"\n")
-    return flags + b"\n" + _damaged_words(dice, text)
+    return flags + b"\n" + damaged_words(dice, text)
 
 
-def _damaged_words(dice: random.Random, text: bytes) -> bytes:
+def damaged_words(dice: random.Random, text: bytes) -> bytes:
     """Return text with words replaced: mostly by others of their kind, so that it still parses, else by anything."""
     by_kind: dict[bytes, list[bytes]] = {}
     for match in WORD.finditer(text):

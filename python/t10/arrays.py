@@ -1,4 +1,4 @@
-"""Named arrays in .npz files: read with clear errors, written with the same bytes for the same arrays."""
+"""Named arrays in .npz files: written with the same bytes for the same arrays, read within `t10.core.trust`."""
 
 from __future__ import annotations
 
@@ -12,34 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.atomic import replaced_file
-from t10.errors import InputError
+from t10.core.trust.arrays import SUFFIX, Arrays, member_name, read_arrays
 
-Arrays = dict[str, NDArray[Any]]
-SUFFIX = ".npy"
-
-
-def read_arrays(path: Path | str) -> Arrays:
-    """Return the arrays of an .npz file by name; raises `InputError` when it cannot be read as one."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise InputError(f"{path} holds one array without a name (expected an .npz archive)")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is not an .npz archive of arrays: {error}") from None
+__all__ = ["Arrays", "read_arrays", "release", "write_arrays"]
 
 
-def write_arrays(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(path: Path | str, arrays: Mapping[str, NDArray[Any]], *, as_named: bool = False) -> None:
     """Write arrays to an uncompressed .npz file, at once or not at all.
 
-    Unlike `numpy.savez` it stamps no time and takes every name, so that equal arrays give equal files.
+    Unlike `numpy.savez` it stamps no time, so that equal arrays give equal files, and takes every name: one that would
+    lead out of the folder that somebody unpacks the file in is coded, unless the file is to be read `as_named`.
     """
     with replaced_file(path) as temporary, zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
         for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(name + SUFFIX), "w", force_zip64=True) as member:
+            with archive.open(
+                zipfile.ZipInfo(name + SUFFIX if as_named else member_name(name)), "w", force_zip64=True
+            ) as member:
                 np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
             release(array)
 

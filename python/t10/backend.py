@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from t10.cache_folder import default_cache_folder
 from t10.chip import ChipSpec
 from t10.core.device import DeviceProgram
+from t10.core.trust.files import DOCUMENT_BYTES, read_text
 from t10.driver import checked_inputs
 from t10.errors import InputError, VerifyError
 from t10.isa.image import Image
@@ -106,10 +107,7 @@ def shipped(program: Path, chip: ChipSpec) -> Lowered:
     from t10.isa.assembler import assemble
 
     made, tile, code = read_program(program, chip), chip.tile_memory, program / "codelets.S"
-    try:
-        text = code.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {code}: {error}", hint="compile the model again") from None
+    text = read_text(code, DOCUMENT_BYTES, hint="compile the model again")
     memory = made.memory
     image = assemble(text, base_address=memory.code, memory=tile, source=str(code), defines={SIMULATOR: ""})
     missing = [codelet.entry for codelet in made.codelets if codelet.entry not in image.symbols]

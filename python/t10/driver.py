@@ -26,8 +26,7 @@ from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import read_document, write_document
 from t10.core.dtypes import numpy_dtype
-from t10.core.graph import TensorValue
-from t10.core.orders import as_stored
+from t10.core.graph import Graph, TensorValue, as_stored
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
@@ -125,7 +124,7 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        stored = as_stored(arrays, self.plan.graph.orders)
+        stored = as_stored(arrays, self.plan.graph.inputs)
         return simulate(self.plan, self.chip, self.costs(), self.weights, stored, progress=step)
 
     def report(self) -> Report:
@@ -215,11 +214,12 @@ class Executable:
         has_cost_file = registry.file_of(about.cost_model) is not None
         if cost_model and not has_cost_file and cost_model != about.cost_model:
             raise InputError(f"{opened.path} was made under cost model {about.cost_model}, not {cost_model}")
+        plan = read_document(opened.checked(PLAN_FILE))
         loaded = cls(
-            plan=read_document(opened.checked(PLAN_FILE)),
+            plan=plan,
             chip=about.chip,
             module=opened.text(MODULE_FILE),
-            weights=read_arrays(opened.checked(WEIGHTS_FILE)) if opened.has(WEIGHTS_FILE) else {},
+            weights=_stored(opened, plan.graph) if opened.has(WEIGHTS_FILE) else {},
             source=about.source,
             cost_model=about.cost_model,
             codelets=tuple(str(path) for path in codelets),
@@ -314,7 +314,7 @@ def compile(
         plan=compiled.plan,
         chip=spec,
         module=compiled.text,
-        weights={**as_stored(imported.weights, compiled.plan.graph.orders), **compiled.constants},
+        weights={**as_stored(imported.weights, compiled.plan.graph.weights), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=registry.name_of(costs),
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,
@@ -352,6 +352,12 @@ def _imported(
     with readable(Path(model), frontend) as file:
         imported = import_model(file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64)
         return replace(imported, source=str(model))
+
+
+def _stored(folder: Folder, graph: Graph) -> Arrays:
+    """Return the weights of a folder; raises `InputError` for one of another shape than the model's."""
+    shapes = {weight.name: weight.shape for weight in graph.weights}
+    return read_arrays(folder.checked(WEIGHTS_FILE), shapes.get, shapes)
 
 
 @contextmanager

@@ -9,9 +9,22 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, ClassVar
+from unicodedata import category
 
 EXIT_INTERNAL = 70
 """Exit code for a defect of the compiler (`EX_SOFTWARE` of sysexits.h)."""
+
+
+def printable(text: str) -> str:
+    """Return a text with `?` for what a terminal would obey or hide, not print: a name of a model may hold anything.
+
+    Lines and columns stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in "\n\t" or category(each) == "Zs" else "?" for each in text
+    )
 
 
 class T10Error(Exception):
@@ -47,7 +60,7 @@ class T10Error(Exception):
         text = ": ".join([*where, self.message])
         if self.hint:
             text = f"{text} ({self.hint})"
-        return " ".join(text.split())
+        return printable(" ".join(text.split()))
 
 
 class InputError(T10Error):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.arrays import Arrays
-from t10.core.graph import Graph
+from t10.arrays import Arrays, read_arrays
+from t10.core.graph import Graph, TensorValue
+from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.errors import InputError
 from t10.tolerances import loosest
 
@@ -136,22 +137,35 @@ def _differences(found: NDArray[Any], reference: NDArray[Any]) -> tuple[NDArray[
     return np.where(np.isnan(off), np.inf, off), float(np.abs(ref[finite]).max(initial=0.0))
 
 
-def given_arrays(
-    arrays: Arrays, inputs: Collection[str], outputs: Collection[str] = ()
+def read_given(
+    path: Path | str, inputs: Sequence[TensorValue], outputs: Collection[str] = ()
 ) -> tuple[Arrays, Arrays]:
     """Return inputs and references of a file: an input `x` is the array `x`, or `in.x`; its reference `y` is `ref.y`.
 
-    Arrays that are neither stay among the inputs, under their names, so that what checks inputs refuses them.
+    Raises `InputError` for an array that is none of these, and for an input of another shape, before it is unpacked.
     """
-    found, references = dict(arrays), dict[str, NDArray[Any]]()
-    for name in inputs:
-        if name not in found and INPUT_PREFIX + name in found:
-            found[name] = found.pop(INPUT_PREFIX + name)
-    for name in outputs:
-        key = REFERENCE_PREFIX + name
-        if key not in inputs and key in found:
-            references[name] = found.pop(key)
-    return found, references
+    shapes = {value.name: value.shape for value in inputs}
+    name_of = {INPUT_PREFIX + name: name for name in shapes} | {name: name for name in shapes}
+    outputs_by = {REFERENCE_PREFIX + name: name for name in outputs if REFERENCE_PREFIX + name not in name_of}
+
+    def shape_of(name: str) -> tuple[int, ...] | None:
+        if name in outputs_by:
+            return None
+        if name not in name_of:
+            raise InputError(
+                f"{path}: unknown inputs: {name} (the model takes {', '.join(shapes) or 'none'})"
+            )
+        return shapes[name_of[name]]
+
+    arrays = read_arrays(path, shape_of)
+    references = {outputs_by[name]: array for name, array in arrays.items() if name in outputs_by}
+    given: Arrays = {}
+    for name, array in arrays.items():
+        if name_of.get(name) in given:
+            raise InputError(f"{path}: unknown inputs: {name} ({name_of[name]} is given twice)")
+        if name in name_of:
+            given[name_of[name]] = array
+    return given, references
 
 
 def split_reference(arrays: Arrays) -> tuple[Arrays, Arrays]:
@@ -278,7 +292,7 @@ def _from_text(path: Path) -> Any:
     from t10.frontend.onnx_dialect import to_onnx
     from t10.frontend.onnx_text import holds_onnx, normalize
 
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = read_text(path, MODEL_BYTES)
     if not holds_onnx(text):
         raise InputError(
             f"{path} holds no ONNX operators, so ONNX Runtime cannot run it",

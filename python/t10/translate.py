@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from t10.core.device import DeviceProgram
 from t10.core.guard import ended_clearly, reading
 from t10.core.streams import exit_code_of_output, write_stdout
+from t10.core.trust.files import MODEL_BYTES, decoding, read_bytes
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
@@ -121,10 +121,7 @@ def _program(source: str) -> DeviceProgram:
     from t10.passes.device.read import find_graph, read_graph
 
     shown = "standard input" if source == "-" else source
-    try:
-        data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {error.strerror}") from None
+    data = read_bytes(source, MODEL_BYTES)
     text = mlir_text(data, shown)
     with new_context(), ir.Location.unknown():
         try:
@@ -133,7 +130,8 @@ def _program(source: str) -> DeviceProgram:
         except ir.MLIRError as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{shown} is no valid module: {reason}") from None
-        return read_graph(find_graph(module))
+        with decoding(shown):
+            return read_graph(find_graph(module))
 
 
 def _poplar(program: DeviceProgram) -> str:

@@ -39,7 +39,7 @@ def test_errors_are_shown_with_line_and_column(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_file_that_is_missing_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["asm", str(tmp_path / "missing.S")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot read assembly file" in capsys.readouterr().err
 
 
 def test_code_outside_of_the_executable_region_is_warned_of(

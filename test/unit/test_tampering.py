@@ -127,7 +127,9 @@ def test_attributes_that_say_nothing_sensible_are_refused(
 
 def test_a_relayout_reads_what_lies_somewhere(crossed: Judge) -> None:
     head, tail = crossed.module.text.split('"linalg.generic"(%1, %2)', 1)
-    tail = tail.replace("(tensor<6x6xf16, #layout1>, tensor<6x6xf16>)", "(tensor<6x6xf16>, tensor<6x6xf16>)", 1)
+    tail = tail.replace(
+        "(tensor<6x6xf16, #layout1>, tensor<6x6xf16>)", "(tensor<6x6xf16>, tensor<6x6xf16>)", 1
+    )
     verdict = crossed.judge(f'{head}"linalg.generic"(%arg1, %2){tail}')
     assert verdict.outcome == REFUSED
     assert "reads arg1, which lies on no core" in verdict.reason

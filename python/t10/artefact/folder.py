@@ -18,6 +18,7 @@ from t10.artefact.manifest import (
     remake_hint,
 )
 from t10.core.atomic import STAGING_PREFIX, staging_folder, swap_in, write_text
+from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.errors import InputError
 
 BUILD_FOLDER = "program/build"
@@ -68,11 +69,7 @@ class Folder:
 
     def text(self, name: str) -> str:
         """Return the text of a file; raises `InputError` where there is none."""
-        path = self.checked(name)
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read {path}: {error}", hint="compile the model again") from None
+        return read_text(self.checked(name), MODEL_BYTES, hint="compile the model again")
 
     def names(self, under: str) -> tuple[str, ...]:
         """Return the files of a folder in it, like `program`, by their paths in the whole; none: it has no such."""

@@ -7,17 +7,17 @@ it is noticed.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from t10.chip import ChipSpec
-from t10.core.document.file import explain, read_json
-from t10.core.document.records import Record, Size
+from t10.core.document.records import Record
 from t10.core.document.text import json_text
+from t10.core.trust.files import DOCUMENT_BYTES, read_bytes
+from t10.core.trust.schema import Integer, Size, read_format, validated
 from t10.errors import InputError
 from t10.version import VERSION as T10_VERSION
 
@@ -61,7 +61,7 @@ class Description(Record):
     code: Annotated[tuple[CodeRecord, ...], Field(description="users' files that must be named again")]
     options: Annotated[dict[str, Any], Field(description="of the planner, and the type of partials")]
     measured: Annotated[
-        dict[str, tuple[int, ...]],
+        dict[str, tuple[Integer, ...]],
         Field(description="cycles of every statement on the device simulator, by operator"),
     ]
     planner_seconds: Annotated[dict[str, float], Field(description="wall time by stage")]
@@ -112,12 +112,9 @@ def read_manifest(folder: Path, *, check_seal: bool = True) -> Manifest:
             f"{folder} has no {MANIFEST_FILE}, so that nothing says whether its files belong together",
             hint=f"compile again, or take the files as they are with `t10 manifest {folder} --chip CHIP`",
         )
-    loaded = read_json(path, FORMAT, VERSION)
-    try:
-        manifest = Manifest.model_validate_json(json.dumps(loaded))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}", hint=remake_hint(folder)) from None
-    if check_seal and path.read_text(encoding="utf-8") != _sealed(loaded):
+    loaded = read_format(path, FORMAT, VERSION, hint=remake_hint(folder))
+    manifest = validated(Manifest, loaded, str(path), hint=remake_hint(folder))
+    if check_seal and read_bytes(path, DOCUMENT_BYTES) != _sealed(loaded).encode():
         raise InputError(f"{path} is not as T10 wrote it", hint=remake_hint(folder))
     return manifest
 

@@ -13,10 +13,12 @@ from t10.errors import InputError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Count = Annotated[int, Field(ge=1)]
-Bytes = Annotated[int, Field(ge=0)]
-CyclesField = Annotated[int, Field(ge=0)]
 MAX_CORES = 1 << 16
+MAX_NUMBER = (1 << 31) - 1
+"""Any other number of a chip: costs multiply a few of them, in 64 bits."""
+Count = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+CyclesField = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 
 
 class MatrixUnit(BaseModel):
@@ -26,7 +28,7 @@ class MatrixUnit(BaseModel):
     worker, `load_cycles` go into loading its weights. Peak rate = in_block * out_block / row_cycles MAC per cycle.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     in_dtype: str
     acc_dtype: str
@@ -47,13 +49,13 @@ class FloorPlan(BaseModel):
     The nearest tile is `nearest_cycles` away; a row adds `row_cycles`, two blocks beside each other `column_cycles`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     tiles_per_row: Count = 2
     rows: Count = 23
     nearest_cycles: CyclesField = 58
-    row_cycles: Annotated[float, Field(ge=0)] = 2
-    column_cycles: Annotated[float, Field(ge=0)] = 4.5
+    row_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 2
+    column_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 4.5
 
 
 class ChipSpec(BaseModel):
@@ -62,7 +64,7 @@ class ChipSpec(BaseModel):
     Sources of the bundled numbers: ipu timing reference, section 8. Every field is described in `docs/chip-files.md`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
     description: str = ""
@@ -79,10 +81,12 @@ class ChipSpec(BaseModel):
         Bytes, Field(description="least bytes at its bottom that are kept for code, stacks and vertex state")
     ]
     shift_buffer_bytes: Annotated[
-        int, Field(ge=64, description="receive buffer of shifts and reductions, per core")
+        int, Field(ge=64, le=MAX_NUMBER, description="receive buffer of shifts and reductions, per core")
     ]
-    clock_hz: Annotated[float, Field(gt=0, description="cycles per second")]
-    exchange_bytes_per_cycle: Annotated[int, Field(ge=1, description="per core and direction, full duplex")]
+    clock_hz: Annotated[float, Field(gt=0, le=1e15, description="cycles per second")]
+    exchange_bytes_per_cycle: Annotated[
+        int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex")
+    ]
     sync_cycles: Annotated[CyclesField, Field(description="synchronisation before every exchange phase")]
     setup_cycles: Annotated[CyclesField, Field(description="set-up of an exchange phase on a core")]
     latency_neighbour_cycles: Annotated[
@@ -93,7 +97,7 @@ class ChipSpec(BaseModel):
     largest_transfer_words: Annotated[
         Count, Field(description="32-bit words of the longest transfer; longer ones take a further fragment")
     ] = 4148
-    copy_bytes_per_cycle: Annotated[int, Field(ge=1, description="copy inside a core")]
+    copy_bytes_per_cycle: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="copy inside a core")]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
     n_workers: Annotated[

@@ -13,14 +13,17 @@ from t10.cli.shared_arguments import (
     DEFAULT_CHIP,
     DEFAULT_COST_MODEL,
     DEFAULT_SEED,
+    MOST_COUNT,
     add_codelets_again,
     add_operator,
     add_prove,
     add_seed,
     add_shapes,
+    address,
     naming,
     planning,
     searching,
+    whole_number,
 )
 from t10.core.tile import IPU_MEMORY
 
@@ -206,7 +209,7 @@ def _add_verify(
     add_seed(verify)
     verify.add_argument(
         "--seeds",
-        type=int,
+        type=whole_number(1, MOST_COUNT),
         default=3,
         metavar="N",
         help="random inputs of N seeds: standard normal, mixed scales, large, in turn (default: %(default)s)",
@@ -249,7 +252,9 @@ def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
         "report", parents=[common, naming()], help="tables, plots, a page and a timeline"
     )
     report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    report.add_argument("--rows", type=int, metavar="N", help="operators in the table (default: all)")
+    report.add_argument(
+        "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
+    )
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
 
     manifest = commands.add_parser(
@@ -318,7 +323,9 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
         "a count differs from its run or a bound is above it",
     )
     profile.add_argument(
-        "--samples", type=int, help="sub-tasks per compute step (default: 80), or phases per kind"
+        "--samples",
+        type=whole_number(1, MOST_COUNT),
+        help="sub-tasks per compute step (default: 80), or phases per kind",
     )
     profile.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw counted and regressed against run cycles"
@@ -337,7 +344,12 @@ def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     inspect.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     add_shapes(inspect)
-    inspect.add_argument("--rows", type=int, metavar="N", help="nodes of the graph to list (default: 160)")
+    inspect.add_argument(
+        "--rows",
+        type=whole_number(0, MOST_COUNT),
+        metavar="N",
+        help="nodes of the graph to list (default: 160)",
+    )
     inspect.add_argument(
         "--graph", type=Path, metavar="FILE", help="draw the operator graph, as .svg, or as .dot for Graphviz"
     )
@@ -384,7 +396,7 @@ def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None
     asm.add_argument(
         "--base",
         dest="base_address",
-        type=lambda text: int(text, 0),
+        type=address,
         default=IPU_MEMORY.base,
         metavar="ADDRESS",
         help=f"address of the first word (default: {IPU_MEMORY.base:#x})",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from t10.cli.arguments import Arguments
 from t10.core.tile import IPU_MEMORY
-from t10.errors import InputError
+from t10.core.trust.files import SOURCE_BYTES, read_text
 from t10.isa.assembler import assemble
 from t10.isa.image import DATA, MAIN, SECOND, SOLO, Image
 from t10.isa.printer import image_text
@@ -15,10 +15,7 @@ from t10.isa.printer import image_text
 def run_asm(arguments: Arguments) -> int:
     """Assemble a file and print the image as text that assembles to it again, with what it defines as comments."""
     path = arguments.source
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"assembly file {path} cannot be read: {error}") from error
+    text = read_text(path, SOURCE_BYTES, what="assembly file")
     image = assemble(
         text,
         base_address=arguments.base_address,

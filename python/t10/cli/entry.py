@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from t10.cli.arguments import Arguments, parse
 from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output
-from t10.errors import EXIT_INTERNAL, T10Error
+from t10.errors import EXIT_INTERNAL, T10Error, printable
 
 EXIT_INTERRUPTED = 130
 
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if error.exit_code == EXIT_INTERNAL:
             return _internal(error)
-        print("\n".join((f"t10: error: {error}", *error.details)), file=sys.stderr)
+        print(printable("\n".join((f"t10: error: {error}", *error.details))), file=sys.stderr)
         return error.exit_code
     except Exception as error:
         code = exit_code_of_output(error, "t10")
@@ -62,7 +62,7 @@ def _dispatch(arguments: Arguments) -> int:
 
 
 def _internal(error: Exception) -> int:
-    text = " ".join(str(error).split())
+    text = printable(" ".join(str(error).split()))
     print(f"t10: internal error: {type(error).__name__}: {text}", file=sys.stderr)
     print(
         "t10: this is a defect of T10: please report it with the command, the model and what --debug prints",

@@ -10,6 +10,7 @@ from t10.artefact.manifest import read_manifest
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import say, stdout
+from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.cost.registry import file_of
 from t10.driver import MODULE_FILE
 from t10.errors import InputError
@@ -46,7 +47,7 @@ def _of_module(arguments: Arguments) -> Description:
     from t10.passes.pipeline import stated_target
 
     path, chip = arguments.folder / MODULE_FILE, load_chip(arguments.chip)
-    stated_chip, cost_model = stated_target(path.read_text(encoding="utf-8"), str(path))
+    stated_chip, cost_model = stated_target(read_text(path, MODEL_BYTES), str(path))
     if stated_chip != chip.name:
         raise InputError(f"{path} is planned for the chip {stated_chip}, not for {chip.name}")
     return Description(

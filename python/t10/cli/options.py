@@ -11,6 +11,7 @@ from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.core.partials import Partials
+from t10.core.trust.arrays import read_array
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.frontend.shapes import parse_shape
@@ -40,15 +41,8 @@ def constants_of(arguments: Arguments) -> dict[str, NDArray[Any]]:
             raise InputError(
                 f"--constant {text!r} is malformed or repeated (expected NAME=1,2 or NAME=FILE.npy)"
             )
-        constants[name] = _array(values) if values.endswith(".npy") else _numbers(values, text)
+        constants[name] = read_array(values) if values.endswith(".npy") else _numbers(values, text)
     return constants
-
-
-def _array(path: str) -> NDArray[Any]:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"cannot read {path} as a .npy file: {error}") from None
 
 
 def _numbers(values: str, text: str) -> NDArray[Any]:

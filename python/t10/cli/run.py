@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 from rich.console import Console
 
-from t10.arrays import read_arrays, write_arrays
+from t10.arrays import write_arrays
 from t10.artefact import Folder
 from t10.backend import program_of, run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
@@ -19,7 +19,7 @@ from t10.core.atomic import check_writable
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
-from t10.reference import given_arrays
+from t10.reference import read_given
 from t10.report.device_trace import tile_tracks
 from t10.report.table import KINDS, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
@@ -39,7 +39,7 @@ def run_run(arguments: Arguments) -> int:
     if arguments.inputs is None:
         inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
-        inputs, _ = given_arrays(read_arrays(arguments.inputs), [value.name for value in executable.inputs])
+        inputs, _ = read_given(arguments.inputs, executable.inputs)
     console = stdout(quiet=arguments.quiet)
     program = None if arguments.engine == "plan" else program_of(folder)
     outputs = _executed(arguments, executable, program, inputs, console)
@@ -70,8 +70,7 @@ def _executed(
     time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
     say(console, f"{result.cycles:,} cycles, {time} (modelled, {source}): {cycles_line(by_kind)}")
     if isinstance(result, DeviceResult):
-        planned = executable.report().total_cycles
-        say(console, f"planned: {planned:,} cycles ({result.cycles / max(planned, 1) - 1:+.2%})")
+        say(console, planned_line(executable, result.cycles))
     if arguments.trace is not None:
         trace = simulated_trace(executable.plan, executable.chip, result.timeline)
         if isinstance(result, DeviceResult):
@@ -79,3 +78,9 @@ def _executed(
         write_trace(arguments.trace, trace, source)
         say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
     return result.outputs
+
+
+def planned_line(executable: Executable, cycles: int) -> str:
+    """Return what the plan says beside the cycles that its program took, and how far off that is."""
+    planned = executable.report().total_cycles
+    return f"planned: {planned:,} cycles" + (f" ({cycles / planned - 1:+.2%})" if planned else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from t10.core.partials import DEFAULT_TOLERANCE, KINDS
@@ -10,6 +11,8 @@ from t10.core.partials import DEFAULT_TOLERANCE, KINDS
 DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
+MOST_SEED = (1 << 63) - 1
+MOST_COUNT = 1_000_000
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -185,8 +188,33 @@ def _reconciling(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return what makes an integer of an argument, a usage error where it is none or out of range."""
+
+    def parsed(text: str) -> int:
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+        if not digits or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f"found {text!r:.40}, expected an integer from {least} to {most}"
+            )
+        return int(text)
+
+    return parsed
+
+
+def address(text: str) -> int:
+    """Return an address of 32 bits, in any base that Python's literals have."""
+    found = int(text, 0)
+    if not 0 <= found < 1 << 32:
+        raise argparse.ArgumentTypeError(f"found {text!r:.40}, expected an address of 32 bits")
+    return found
+
+
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add what random inputs follow from."""
     parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, help="of random inputs (default: %(default)s)"
+        "--seed",
+        type=whole_number(0, MOST_SEED),
+        default=DEFAULT_SEED,
+        help="of random inputs (default: %(default)s)",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from rich.table import Table
 
 from t10.core.document.text import json_text
 from t10.driver import Progress as Report
+from t10.errors import printable
+from t10.report.console import PrintableConsole
 
 FILE_COLUMNS = 120
 """Width of tables that go to a file or a pipe."""
@@ -21,7 +24,7 @@ QUIET_SECONDS = 2.0
 """Nothing is shown before this: what is done sooner needs no progress."""
 
 
-class _Output(Console):
+class _Output(PrintableConsole):
     """A console that leaves it to the command what happens when the reader of its output is gone."""
 
     def on_broken_pipe(self) -> NoReturn:
@@ -44,7 +47,8 @@ def say(console: Console, text: str) -> None:
 
 def say_json(console: Console, value: Any) -> None:
     """Print a value as JSON, and nothing else."""
-    say(console, json_text(value).rstrip())
+    text = json_text(value).rstrip()
+    say(console, "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in text))
 
 
 def new_table(first: str, *counts: str, title: str | None = None) -> Table:
@@ -59,7 +63,7 @@ def new_table(first: str, *counts: str, title: str | None = None) -> Table:
 @contextmanager
 def progress_bar(*, quiet: bool = False) -> Generator[Report]:
     """Yield a callback (stage, steps done, steps in all) that shows a bar where a person looks on."""
-    console = Console(stderr=True, emoji=False)
+    console = PrintableConsole(stderr=True, emoji=False)
     if quiet or not console.is_terminal:
         yield _ignore
         return

@@ -20,6 +20,7 @@ from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
+from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
@@ -33,8 +34,8 @@ from t10.reference import (
     OnnxRuntime,
     compare,
     default_tolerance,
-    given_arrays,
     load_onnx,
+    read_given,
 )
 from t10.report.table import milliseconds_text, partials_text
 
@@ -54,7 +55,8 @@ def run_verify(arguments: Arguments) -> int:
     """Compile, execute, compare; return 1 when an output differs by more than its tolerance."""
     check_writable(arguments.outputs, arguments.bisect)
     _check(arguments)
-    given = None if arguments.inputs is None else read_arrays(arguments.inputs)
+    if arguments.inputs is not None:
+        read_arrays(arguments.inputs, names=())  # that it is there is known before the model is compiled
     names = engine_names(arguments.engine)
     console = stdout(quiet=arguments.quiet)
     with progress_bar(quiet=arguments.quiet) as progress:
@@ -63,7 +65,7 @@ def run_verify(arguments: Arguments) -> int:
             prove(executable, progress)
         tolerance = tolerance_of(arguments, executable)
         allowance = _allowance(arguments, executable)
-        judge, cases = _cases(arguments, executable, given, tolerance, allowance)
+        judge, cases = _cases(arguments, executable, tolerance, allowance)
         with prepared(executable, names) as engines:
             findings, cycles = _executed(arguments, engines, cases, tolerance, judge, allowance, progress)
         show_comparisons(console, *_worst(findings))
@@ -121,8 +123,6 @@ def _check(arguments: Arguments) -> None:
     """Raise `InputError` for values of options that mean nothing."""
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
-    if arguments.seeds < 1:
-        raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
     part = arguments.bisect
     if part is not None and (part.suffix != ".onnx" or part.resolve() == arguments.model.resolve()):
         raise InputError(f"--bisect is {part}, expected a file .onnx other than the model")
@@ -168,13 +168,12 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
 def _cases(
     arguments: Arguments,
     executable: Executable,
-    given: Arrays | None,
     tolerance: float,
     allowance: Allowance | None,
 ) -> tuple[Judge | None, list[tuple[Trial, Arrays]]]:
     """Return inputs with their references, and who judges by these; nobody does where references are given."""
-    if given is not None:
-        found, references = given_arrays(given, [v.name for v in executable.inputs], executable.output_names)
+    if arguments.inputs is not None:
+        found, references = read_given(arguments.inputs, executable.inputs, executable.output_names)
         inputs = checked_inputs(executable.inputs, found)
         if references:
             return None, [(Trial(0, None, inputs), references)]
@@ -245,8 +244,12 @@ def _tell(
     console: Console, arguments: Arguments, executable: Executable, cycles: int | None, tried: Sequence[Trial]
 ) -> None:
     """Print what it took, and which inputs there were."""
-    parts = [] if cycles is None else [_time(executable, cycles)]
+    is_emitted = engine_names(arguments.engine)[0] == "iss"
+    source = "instruction-set simulator" if is_emitted else executable.cost_model
+    parts = [] if cycles is None else [_time(executable, cycles, source)]
     say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
+    if cycles is not None and is_emitted:
+        say(console, f"  {planned_line(executable, cycles)}")
     for trial in tried:
         if trial.reach is not None:
             say(console, f"  {trial.story}")
@@ -278,9 +281,9 @@ def _verdict(wrong: Sequence[Finding], layer: str) -> str:
     return f"outputs differ by more than the tolerance: {found}"
 
 
-def _time(executable: Executable, cycles: int) -> str:
+def _time(executable: Executable, cycles: int, source: str) -> str:
     time = milliseconds_text(cycles / executable.chip.clock_hz * 1000)
-    return f"{cycles:,} cycles, {time} (modelled, {executable.cost_model})"
+    return f"{cycles:,} cycles, {time} (modelled, {source})"
 
 
 def _source(arguments: Arguments) -> str:

@@ -21,6 +21,7 @@ import onnx
 
 from t10.conformance.verdict import EXPECTABLE, Status, Verdict
 from t10.core.atomic import write_text
+from t10.core.trust.files import SOURCE_BYTES, read_text
 from t10.errors import InputError
 
 REPOSITORY_LIST = Path(__file__).resolve().parents[3] / "test" / "conformance" / "expected.txt"
@@ -65,7 +66,7 @@ def read_expectations(path: Path | None = None) -> Expectations:
     Raises `InputError` where there is none, and for malformed lines, double names and disorder.
     """
     path = list_path(path)
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = read_text(path, SOURCE_BYTES).splitlines()
     version = _VERSION.match(lines[0]) if lines else None
     if version is None:
         raise InputError(f"{path}:1: expected {_HEADER.format('VERSION').strip()!r}")

@@ -6,14 +6,26 @@ operand to its cores reads straight through it, element by element, and is charg
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
-from t10.core.orders import Order, inverse, permuted
+from t10.core.orders import Order, inverse, permuted, turned
 from t10.errors import T10Error
 
 ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a weight is made of: weights that the model came with, one behind another along `axis`."""
+
+    axis: int
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,7 @@ class TensorValue:
 
     `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`). The
     host has its dims in another sequence where there is an `order`: `order[i]` is the host's dim that is dim `i` here.
+    `parts`, by the host's dims, is what it makes a weight of.
     """
 
     name: str
@@ -29,6 +42,14 @@ class TensorValue:
     dtype: str
     declared: str = ""
     order: Order = ()
+    parts: Parts | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an order that does not name every dim once."""
+        if self.order and sorted(self.order) != list(range(len(self.shape))):
+            raise T10Error(
+                f"tensor {self.name}: order {list(self.order)} does not name {len(self.shape)} dims once"
+            )
 
     @property
     def host_dtype(self) -> str:
@@ -110,11 +131,6 @@ class Graph:
         return shapes
 
     @property
-    def orders(self) -> dict[str, Order]:
-        """Return the orders in which inputs and weights are stored, where not as the host has them."""
-        return {each.name: each.order for each in (*self.inputs, *self.weights) if each.order}
-
-    @property
     def signature(self) -> tuple[tuple[TensorValue, ...], tuple[TensorValue, ...]]:
         """Return inputs and outputs with the host's types and shapes; outputs under their public names."""
         dtypes = {v.name: v.dtype for v in (*self.inputs, *self.weights, *self.views)}
@@ -142,3 +158,19 @@ class Graph:
                 stack.extend(reversed(view.sources))
         self._sources_by_value[value] = tuple(found)
         return self._sources_by_value[value]
+
+
+def as_stored(given: Mapping[str, NDArray[Any]], values: Iterable[TensorValue]) -> dict[str, NDArray[Any]]:
+    """Return inputs or weights as the host has them as cores store them, those that are in no `values` as they are.
+
+    Parts are put behind one another, and dims in order. Those mapped from files stay mapped where nothing is joined:
+    they are views, read where they are used.
+    """
+    stored = dict(given)
+    for value in values:
+        if value.parts is not None and all(name in given for name in value.parts.names):
+            pieces = [stored.pop(name) for name in value.parts.names]
+            stored[value.name] = np.concatenate(pieces, axis=value.parts.axis)
+        if value.order and value.name in stored:
+            stored[value.name] = turned(stored[value.name], value.order)
+    return stored

@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from t10.core import _guard
-from t10.errors import EXIT_INTERNAL, InputError
+from t10.errors import EXIT_INTERNAL, InputError, printable
 
 _DEFECT = (
     "{program}: internal error: SIGNAL in native code\n"
@@ -50,17 +50,20 @@ def ended_clearly(program: str) -> Generator[None]:
 def reading(source: str) -> Generator[None]:
     """Let errors in native code be those of the file `source`: exit code 2 in a command, `InputError` where it can be.
 
-    Raises `InputError` for what native code raises when it asks for more memory than there is.
+    Raises `InputError` for what native code raises when it asks for more memory than there is, or has to tell of what
+    is no text, and for what is nested too deep for Python.
     """
     text = f"{source[:200]}: the native code of ONNX or MLIR that reads it gave up"
     program = _Armed.program
     if program:
-        line = "".join(character if character.isprintable() else "?" for character in text)
+        line = printable(" ".join(text.split()))
         _guard.arm(f"{program}: error: {line} (SIGNAL: {_HINT})\n", InputError.exit_code)
     try:
         yield
     except MemoryError as error:
         raise InputError(f"{text}: it found no memory", hint=_HINT) from error
+    except RuntimeError as error:
+        raise InputError(f"{text}: {' '.join(str(error).split())[:200]}", hint=_HINT) from error
     finally:
         if program:
             _guard.arm(_DEFECT.format(program=program), EXIT_INTERNAL)

@@ -23,6 +23,7 @@ from types import FunctionType, ModuleType
 from typing import cast
 
 from t10.chip import ChipSpec
+from t10.core.trust.files import SOURCE_BYTES, read_bytes
 from t10.cost.custom import (
     Condition,
     CustomCostModel,
@@ -302,10 +303,7 @@ def _loaded(file: CodeFile) -> ModuleType:
 def _content(path: Path) -> bytes:
     if not path.is_file():
         raise InputError(f"cost model file {path} does not exist")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read cost model file {path}: {error.strerror}") from None
+    return read_bytes(path, SOURCE_BYTES, what="cost model file")
 
 
 def _digest(content: bytes) -> str:

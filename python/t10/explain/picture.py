@@ -13,7 +13,7 @@ from t10.errors import InputError
 from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint
 from t10.explain.holdings import MOST_DRAWN, Holding
-from t10.report.plots import CYCLE_COLOURS, KIB, new_figure, short_name, svg_text
+from t10.report.plots import CYCLE_COLOURS, KIB, label, new_figure, short_name, svg_text
 
 SUFFIXES = (".png", ".svg")
 MOST_TENSORS = 6
@@ -57,7 +57,7 @@ def front_picture(points: Sequence[FrontPoint], title: str, cost_model: str, pat
     figure = new_figure(8, 4.5)
     axes = figure.add_subplot()
     _draw_front(axes, points, cost_model)
-    axes.set_title(title, loc="left")
+    axes.set_title(label(title), loc="left")
     _write(figure, path)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from t10.core.guard import reading
+from t10.core.trust.files import MODEL_BYTES, read_bytes
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.double_islands import narrow_islands
@@ -112,7 +113,7 @@ def _import_mlir(
     from t10.frontend.onnx_text import holds_onnx, normalize, refuse_krnl
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
 
-    data = file.read_bytes()
+    data = read_bytes(file, MODEL_BYTES)
     text = mlir_text(data, str(file))
     if not holds_onnx(text):
         refuse_krnl(text, str(file))

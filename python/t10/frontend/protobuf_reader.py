@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from t10.core.trust.files import MODEL_BYTES, read_bytes
+
 MIN_FILE_BYTES = 1 << 24
 """Smaller files are read whole."""
 MIN_TENSOR_BYTES = 1 << 16
@@ -49,8 +51,8 @@ class _Field:
 
 def without_weights(file: Path) -> bytes:
     """Return the bytes of a model file with large raw data as external data of that file; small files unchanged."""
-    if file.stat().st_size < MIN_FILE_BYTES:
-        return file.read_bytes()
+    if not file.is_file() or file.stat().st_size < MIN_FILE_BYTES:
+        return read_bytes(file, MODEL_BYTES)
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             return b"".join(_reduced(data, 0, len(data), (_INTO_INITIALIZER, _INTO_CONSTANT), file.name))

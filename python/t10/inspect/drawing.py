@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from t10.core.atomic import write_text
-from t10.errors import InputError
+from t10.errors import InputError, printable
 from t10.inspect.facts import ModelFacts, NodeFacts
 from t10.inspect.tree import short
 
@@ -21,14 +21,14 @@ Edge = tuple[int, int, str]
 def draw(facts: ModelFacts, path: Path) -> None:
     """Write the main graph to a .dot or .svg file; raises `InputError` for other names and graphs too large to draw."""
     if path.suffix == ".dot":
-        write_text(path, dot_text(facts))
+        write_text(path, printable(dot_text(facts)))
     elif path.suffix == ".svg":
         if len(facts.graph.nodes) > MAX_DRAWN:
             raise InputError(
                 f"the graph has {len(facts.graph.nodes)} nodes (an .svg holds {MAX_DRAWN})",
                 hint="write a .dot file instead",
             )
-        write_text(path, svg_text(facts))
+        write_text(path, printable(svg_text(facts)))
     else:
         raise InputError(f"--graph {path} is no picture (expected a name that ends in .dot or .svg)")
 

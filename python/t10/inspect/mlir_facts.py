@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from t10.core.guard import reading
+from t10.core.trust.files import MODEL_BYTES, read_bytes
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir, new_context, signature_attributes
 from t10.errors import InputError
@@ -21,12 +23,13 @@ _MAX_BODY_DEPTH = 50
 
 def mlir_facts(file: Path) -> ModelFacts:
     """Return the facts of the function that is the model; raises `InputError` if the file cannot be parsed."""
-    data = file.read_bytes()
+    data = read_bytes(file, MODEL_BYTES)
     text = mlir_text(data, str(file))
     is_onnx = holds_onnx(text)
     with new_context(allow_unregistered=True):
         try:
-            module = ir.Module.parse(normalize(text) if is_onnx else data)
+            with reading(str(file)):
+                module = ir.Module.parse(normalize(text) if is_onnx else data)
         except ir.MLIRError as error:
             raise InputError(f"{file} cannot be parsed: {error}") from error
         functions = [

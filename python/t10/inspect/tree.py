@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from t10.errors import printable
 from t10.inspect.facts import GraphFacts, ModelFacts, NodeFacts, Port
 
 _MAX_NAMES = 6
@@ -22,7 +23,7 @@ def tree_lines(facts: ModelFacts, *, max_nodes: int | None = None) -> Iterator[s
 
 def short(name: str) -> str:
     """Return a name as it is shown: on one line, and cut if it is very long."""
-    plain = "".join(character if character.isprintable() else "?" for character in name[: _MAX_NAME + 1])
+    plain = printable(" ".join(name[: _MAX_NAME + 1].split("\n")))
     return plain if len(plain) <= _MAX_NAME else f"{plain[: _MAX_NAME - 3]}..."
 
 

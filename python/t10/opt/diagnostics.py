@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.dialect.location import file_line_column, location_text
-from t10.errors import T10Error
+from t10.errors import T10Error, printable
+
+MOST_COLUMNS = 400
+"""Of a line of the input that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Diagnostics:
     def show(self) -> None:
         """Print all to standard error in the order they came."""
         for item in self.items:
-            print(self.render(item), file=sys.stderr)
+            print(printable(self.render(item)), file=sys.stderr)
 
     def render(self, item: Diagnostic) -> str:
         """Return a diagnostic as `file:line:column: severity: message`, then the source line and a caret."""
@@ -70,8 +73,9 @@ class Diagnostics:
         head = f"{item.file}:{item.line}:{item.column}: {item.severity}: {item.message}"
         if item.file != self._name or item.line > len(self._lines):
             return head
-        line = self._lines[item.line - 1]
-        pad = "".join("\t" if c == "\t" else " " for c in line[: max(item.column - 1, 0)])
+        start = max(item.column - 1 - MOST_COLUMNS // 2, 0) if item.column > MOST_COLUMNS else 0
+        line = self._lines[item.line - 1][start : start + MOST_COLUMNS]
+        pad = "".join("\t" if c == "\t" else " " for c in line[: max(item.column - 1 - start, 0)])
         return f"{head}\n{line}\n{pad}^"
 
     def _add(self, severity: str, location: Any, message: str) -> None:

@@ -78,7 +78,7 @@ def _main(arguments: Sequence[str]) -> int:
                 f"{source.display_name(settings.input)} is bytecode, expected the text of a reproducer"
             )
         data, pipeline, verify_each = split(data)
-        text_steps = steps_of_text(pipeline)
+        text_steps = _steps_of_data(pipeline)
         settings = replace(settings, verify_each=verify_each and settings.verify_each)
     with new_context():
         steps = check_steps(text_steps)
@@ -87,6 +87,15 @@ def _main(arguments: Sequence[str]) -> int:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
     with _giving(settings, steps):
         return _process_pieces(settings, steps, data)
+
+
+def _steps_of_data(pipeline: str) -> tuple[Step, ...]:
+    """Return the steps of a reproducer's pipeline; raises `InputError`: the command line is not what is wrong."""
+    try:
+        with new_context():
+            return check_steps(steps_of_text(pipeline))
+    except UsageError as error:
+        raise InputError(f"the reproducer's pipeline is wrong: {error}") from None
 
 
 def _giving(settings: Settings, steps: tuple[Step, ...]) -> AbstractContextManager[None]:

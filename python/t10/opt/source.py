@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from t10.core.guard import reading
+from t10.core.trust.files import MODEL_BYTES, read_bytes
 from t10.dialect.mlir import ir
 from t10.errors import InputError
 
@@ -41,10 +41,7 @@ class InputPart:
 
 def read(path: str) -> str | bytes:
     """Return the text or the bytecode in a file (`-` is standard input); raises `InputError` if it cannot be read."""
-    try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    data = read_bytes(path, MODEL_BYTES)
     if data.startswith(_BYTECODE_MAGIC):
         return data
     try:

@@ -10,6 +10,7 @@ from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.device import DeviceProgram
 from t10.core.schedule import ModulePlan
+from t10.errors import printable
 from t10.report.device_memory import device_memory_plot
 from t10.report.plots import memory_plot, pareto_plot, time_plot
 from t10.report.records import OperatorReport, Report
@@ -76,7 +77,7 @@ def page_text(report: Report, plots: Sequence[str]) -> str:
     """Return the page as HTML; `plots` are SVG elements: time, Pareto fronts, memory, and a program's memory if any."""
     time, pareto, memory = plots[:3]
     title = f"{escape(report.model)} on {escape(report.chip.name)}"
-    return f"""<!DOCTYPE html>
+    page = f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
 <style>{STYLE}</style></head>
@@ -101,6 +102,7 @@ Cycles here are those of the operator itself, without relayout and set-up.</p>
 </body>
 </html>
 """
+    return printable(page)
 
 
 def _device(plots: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from t10.chip import ChipSpec
 from t10.core.plan import CostedPlan
 from t10.core.schedule import PHASES, ModulePlan, ScheduledOperator
+from t10.errors import printable
 from t10.report.records import Report
 from t10.report.table import slowest
 
@@ -64,7 +65,7 @@ def time_plot(report: Report) -> str:
         left = [a + b for a, b in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(rows)), [short_name(row.name) for row in rows])
     axes.invert_yaxis()
-    axes.set_xlabel(f"modelled cycles ({report.cost_model})")
+    axes.set_xlabel(f"modelled cycles ({label(report.cost_model)})")
     axes.legend(frameon=False, ncols=len(CYCLE_COLOURS), loc="lower right")
     return svg_text(figure)
 
@@ -87,7 +88,7 @@ def pareto_plot(plan: ModulePlan, cost_model: str) -> str:
         if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
             axes.set_yscale("log")
     figure.supxlabel("KiB per core while it runs (active bytes)")
-    figure.supylabel(f"modelled cycles ({cost_model})")
+    figure.supylabel(f"modelled cycles ({label(cost_model)})")
     return svg_text(figure)
 
 
@@ -167,9 +168,14 @@ def svg_text(figure: Any) -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return printable(text[text.index("<svg") :])
 
 
 def short_name(name: str, n_characters: int = 34) -> str:
     """Return the end of a name that is too long to draw."""
-    return name if len(name) <= n_characters else "…" + name[1 - n_characters :]
+    return label(name if len(name) <= n_characters else "…" + name[1 - n_characters :])
+
+
+def label(text: str) -> str:
+    """Return a text as matplotlib is to draw it: what stands between two dollars is no formula."""
+    return printable(text).replace("$", r"\$")

@@ -6,10 +6,12 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
     from t10.report.records import OperatorReport, Report
@@ -30,7 +32,9 @@ MOST_SHOWN = 12
 def report_text(report: Report) -> str:
     """Return the summary and the table of all operators as plain text."""
     out = io.StringIO()
-    console = Console(file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False, emoji=False)
+    console = PrintableConsole(
+        file=out, width=PLAIN_WIDTH, color_system=None, legacy_windows=False, emoji=False
+    )
     console.print(summary(report), operator_table(report.operators))
     return out.getvalue().rstrip()
 
@@ -41,7 +45,7 @@ def summary(report: Report) -> RenderableType:
     table.add_column(style="bold")
     table.add_column()
     chip = report.chip
-    table.add_row("model", f"{escape(report.model)} ({len(report.operators)} operators)")
+    table.add_row("model", f"{escape(report.model)} ({_number(len(report.operators), 'operator')})")
     table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
         "time",
@@ -144,9 +148,8 @@ def optimality_text(report: Report) -> str:
         text = "chosen together, without a bound"
     else:
         near = f"within {known.gap:.3%} of the optimum" if known.gap >= SMALLEST_GAP else "optimal"
-        n_operators = len(report.operators)
         text = (
-            f"{near} over {known.n_states:,} states of {n_operators:,} operators: "
+            f"{near} over {_number(known.n_states, 'state')} of {_number(len(report.operators), 'operator')}: "
             f"no choice takes fewer than {known.bound_cycles:,} cycles"
         )
     others = [
@@ -158,6 +161,11 @@ def optimality_text(report: Report) -> str:
     if known.n_choices > 1:
         text = f"{text}; chosen {known.n_choices} times until it fitted and lay well"
     return text
+
+
+def _number(n: int, thing: str) -> str:
+    """Return how many things there are."""
+    return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 
 def modelled(report: Report) -> str:

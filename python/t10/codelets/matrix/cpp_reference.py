@@ -51,6 +51,12 @@ const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int f
     row(x_byte + i * long(x_row), w_byte, out_byte + i * long(out_row), depth, from, begins);
 };
 """
+TWINS = """\
+const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
+  for (int i = 0; i < 2 * ({workers} * share + rest); ++i)
+    row(x_byte + i * long(x_row / 2), w_byte, out_byte + i * long(out_row / 2), depth, from, begins);
+};
+"""
 SEGMENTS = """\
 const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
   for (int i = 0; i < ({workers} * share + rest) * unit; ++i) {
@@ -70,10 +76,10 @@ def reference_text(structure: Structure) -> str:
         out=CPP[engine.out_dtype],
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
-        columns=structure.kit.columns(engine),
+        columns=1 if structure.kit.is_twin else structure.kit.columns(engine),
         beginning="0.0f" if structure.begin else f"float(out[out_byte / {engine.out_bytes} + column])",
     )
-    rows = SEGMENTS if structure.has_segments else ROWS
+    rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
     rows = rows.replace("{workers}", str(N_WORKERS))
     text += rows.replace("from, begins);", "from, begins, i);") if engine.rounding else rows
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))

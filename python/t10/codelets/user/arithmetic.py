@@ -45,7 +45,7 @@ def evaluated(text: int | str, names: Mapping[str, Number], where: str) -> Numbe
         return _value(_parsed(text), names)
     except _Wrong as wrong:
         raise InputError(f"{where}: '{text}': {wrong}") from None
-    except (ArithmeticError, ValueError, TypeError, struct.error) as error:
+    except (ArithmeticError, ValueError, TypeError, RecursionError, struct.error) as error:
         raise InputError(f"{where}: '{text}' has no value: {error}") from None
 
 
@@ -77,7 +77,7 @@ class _Wrong(Exception):
 def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _Wrong("not an expression") from None
 
 

@@ -18,14 +18,14 @@ codelets:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from t10.core.document.file import explain
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.expression import Combine
+from t10.core.trust.schema import Integer, validated
+from t10.core.trust.tree import read_yaml
 from t10.errors import InputError
 
 FORMAT: Literal["t10-codelets"] = "t10-codelets"
@@ -34,8 +34,10 @@ OUTPUT = "out"
 HINT = "docs/codelets.md lists every field"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Formula = Annotated[str, Field(max_length=500)]
+Body = Annotated[str, Field(max_length=4000)]
 Expression = Annotated[
-    int | str, Field(description="an integer expression of extents, strides and constants")
+    Integer | Formula, Field(description="an integer expression of extents, strides and constants")
 ]
 
 
@@ -109,10 +111,10 @@ class CodeletDeclaration(BaseModel):
         bool, Field(description="reductions: the output is set, not added to what is there")
     ] = True
     body: Annotated[
-        str | Annotated[tuple[str, ...], Field(min_length=1)],
+        Body | Annotated[tuple[Body, ...], Field(min_length=1)],
         Field(description="what is computed for a point; several: any of them"),
     ]
-    where: Annotated[tuple[str, ...], Field(description="conditions that must hold")] = ()
+    where: Annotated[tuple[Formula, ...], Field(description="conditions that must hold")] = ()
     apart: Annotated[
         tuple[tuple[Name, Name], ...],
         Field(description="operands that must lie in different memory elements"),
@@ -172,18 +174,8 @@ class CodeletsDocument(BaseModel):
 
 def read_declarations(path: Path) -> tuple[CodeletDeclaration, ...]:
     """Return what a YAML or JSON file declares; raises `InputError` with the path of what is wrong in it."""
-    try:
-        loaded: object = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read codelets {path}: {error}") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path}: found {type(loaded).__name__}, expected a mapping", hint=HINT)
-    try:
-        document = CodeletsDocument.model_validate(cast("dict[str, Any]", loaded))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}", hint=HINT) from None
+    fields = read_yaml(path, what="codelets", hint=HINT)
+    document = validated(CodeletsDocument, fields, str(path), hint=HINT)
     names = [codelet.name for codelet in document.codelets]
     for name in names:
         if names.count(name) > 1:

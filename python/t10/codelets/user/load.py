@@ -11,6 +11,7 @@ from t10.codelets.user.declaration import OUTPUT, CodeletDeclaration, read_decla
 from t10.codelets.user.family import ANY, UserFamily
 from t10.codelets.user.pattern import captured_names, parsed_bodies
 from t10.codelets.user.source import UserAssembly, read_assembly
+from t10.core.trust.files import SOURCE_BYTES, read_bytes, read_text
 from t10.errors import InputError
 
 
@@ -52,20 +53,13 @@ def code_of_declarations(path: Path) -> dict[str, bytes]:
     for declaration in read_declarations(path):
         for name in (declaration.assembly, declaration.cpp, declaration.cost):
             if name is not None:
-                found[name] = _contents(path.parent / name)
+                found[name] = read_bytes(path.parent / name, SOURCE_BYTES)
         assembly = _assembly(declaration, path)
         if assembly is not None:
             found[f"{declaration.assembly} of {declaration.name}, with its includes,"] = (
                 assembly.text.encode()
             )
     return found
-
-
-def _contents(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _assembly(declaration: CodeletDeclaration, path: Path) -> UserAssembly | None:
@@ -83,10 +77,7 @@ def _family(declaration: CodeletDeclaration, path: Path) -> UserFamily:
     patterns = parsed_bodies(declaration.bodies, tuple(declaration.inputs), where)
     cpp_reference = None
     if declaration.cpp is not None:
-        try:
-            cpp_reference = (path.parent / declaration.cpp).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{where}: cannot read {path.parent / declaration.cpp}: {error}") from error
+        cpp_reference = read_text(path.parent / declaration.cpp, SOURCE_BYTES)
     family = UserFamily(declaration, patterns, _assembly(declaration, path), cpp_reference, path)
     _check_expressions(family, where)
     return family

@@ -67,7 +67,7 @@ def parse_body(text: str, inputs: tuple[str, ...], where: str) -> Pattern:
     try:
         node = ast.parse(" ".join(text.split()), mode="eval").body
         return _pattern(node, inputs)
-    except (SyntaxError, RecursionError):
+    except (SyntaxError, RecursionError, MemoryError):
         raise InputError(f"{where}: body '{text}' is not an expression") from None
     except ValueError as error:
         raise InputError(f"{where}: body '{text}': {error}") from None

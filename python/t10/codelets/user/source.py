@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t10.core.codelet import ENTRY_PREFIX, CodeletKind
+from t10.core.trust.files import SOURCE_BYTES, read_text
 from t10.errors import InputError
 from t10.isa.assembler import FlatStatement, assemble, flattened
 
@@ -33,10 +34,7 @@ def read_assembly(
     `entry` is its first instruction's symbol in the file (default: the only one the file exports). Raises `InputError`
     (`AssemblyError`) for a file that cannot be read or assembled, or has no such symbol.
     """
-    try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"codelet {name}: cannot read {path}: {error}") from error
+    source = read_text(path, SOURCE_BYTES, what=f"codelet {name} in")
     statements, image = flattened(source, source=str(path), defines=defines)
     entry = entry or _only_entry(statements, image.symbols, name, path)
     if entry not in image.symbols:

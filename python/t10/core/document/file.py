@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, cast
-
-from pydantic import ValidationError
 
 from t10.core.atomic import write_text
 from t10.core.document import records
@@ -14,10 +11,11 @@ from t10.core.document.decode import decode
 from t10.core.document.encode import encode
 from t10.core.document.text import json_text
 from t10.core.schedule import ModulePlan
+from t10.core.trust.files import decoding
+from t10.core.trust.schema import read_record
 from t10.errors import InputError, T10Error
 
 HINT = "make it again with `t10 compile`"
-MAX_SHOWN = 3
 
 
 def write_document(path: Path | str, module: ModulePlan) -> None:
@@ -32,17 +30,14 @@ def read_document(path: Path | str) -> ModulePlan:
     that are missing, unknown or of a wrong type, rows that do not exist, and derived fields (fs, rings, ...) that do
     not follow from the plans, as happens when the file is edited by hand.
     """
-    loaded = read_json(path, records.FORMAT, records.VERSION)
+    document = read_record(records.PlanDocument, path, records.FORMAT, records.VERSION, hint=HINT)
     try:
-        document = records.PlanDocument.model_validate_json(json.dumps(loaded))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}", hint=HINT) from None
-    try:
-        module = decode(document)
-        again = _plain(encode(module))
+        with decoding(path, hint=HINT):
+            module = decode(document)
+            again = _plain(encode(module))
     except InputError as error:
         raise InputError(f"{path}: {error.message}", hint=HINT, operator=error.operator) from None
-    except (T10Error, ValidationError, ArithmeticError, ValueError, LookupError) as error:
+    except T10Error as error:
         raise InputError(f"{path}: the plan contradicts itself: {error}", hint=HINT) from None
     found = _plain(document)
     again["generator"] = found["generator"]
@@ -50,40 +45,6 @@ def read_document(path: Path | str) -> ModulePlan:
     if difference:
         raise InputError(f"{path}: {difference}", hint=f"it does not follow from the plan; {HINT}")
     return module
-
-
-def read_json(path: Path | str, format_name: str, version: int) -> dict[str, Any]:
-    """Return the object in a JSON file that says it has this format and version; raises `InputError` otherwise."""
-    try:
-        loaded: object = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", hint=HINT) from error
-    except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}", hint=HINT) from None
-    if not isinstance(loaded, dict):
-        raise InputError(f"{path}: found a JSON {type(loaded).__name__}, expected an object")
-    fields = cast("dict[str, Any]", loaded)
-    for key, expected in (("format", format_name), ("version", version)):
-        if fields.get(key) != expected:
-            raise InputError(f"{path}: {key}: found {fields.get(key)!r}, expected {expected!r}", hint=HINT)
-    return fields
-
-
-def explain(error: ValidationError) -> str:
-    """Return what is wrong with a JSON value: path, what was expected, what was found; three places at most."""
-    problems = error.errors(include_url=False)
-    parts: list[str] = []
-    for problem in problems[:MAX_SHOWN]:
-        where = ""
-        for step in problem["loc"]:
-            where += f"[{step}]" if isinstance(step, int) else f".{step}"
-        message = problem["msg"]
-        found = (
-            "" if problem["type"] in ("missing", "extra_forbidden") else f", found {problem['input']!r:.60}"
-        )
-        parts.append(f"{where.lstrip('.')}: {message[:1].lower()}{message[1:]}{found}")
-    more = len(problems) - len(parts)
-    return "; ".join(parts) + (f"; and {more} more" if more else "")
 
 
 def _plain(document: records.PlanDocument) -> dict[str, Any]:

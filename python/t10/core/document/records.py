@@ -14,24 +14,23 @@ from t10.core.expression import AxisKind, Combine, OperatorKind, Role
 from t10.core.graph import ViewKind
 from t10.core.plan import Reduce
 from t10.core.schedule import ArrivalKind, LayoutKind, Phase
+from t10.core.trust.schema import Count, Integer, Size
 
 FORMAT: Literal["t10-plan"] = "t10-plan"
 VERSION: Literal[2] = 2
 MODELLED = "Cycles are modelled from published figures of the chip; none was measured on hardware."
 
-Count = Annotated[int, Field(ge=1)]
-Size = Annotated[int, Field(ge=0)]
-Row = Annotated[int, Field(ge=0, description="row number of the table the field's description names")]
-PerAxis = Annotated[tuple[int, ...], Field(description="one number per axis, in the order of `axes`")]
+Row = Annotated[Size, Field(description="row number of the table the field's description names")]
+PerAxis = Annotated[tuple[Integer, ...], Field(description="one number per axis, in the order of `axes`")]
 ByAxis = Annotated[
-    dict[str, int], Field(description="numbers by axis name; an axis left out has the default")
+    dict[str, Integer], Field(description="numbers by axis name; an axis left out has the default")
 ]
 
 
 class Record(BaseModel):
     """A JSON object: immutable, no unknown keys, no conversions between JSON types."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class ScalarOpRecord(Record):
@@ -100,7 +99,7 @@ class DimRecord(Record):
     """The index of one dim of a tensor: the sum over axes of coefficient times axis, plus offset."""
 
     terms: Annotated[dict[str, Count], Field(description="coefficient by axis name")]
-    offset: int = 0
+    offset: Integer = 0
 
 
 class TensorRecord(Record):
@@ -206,6 +205,13 @@ Declared = Annotated[
 ]
 
 
+class PartsRecord(Record):
+    """Weights that stand one behind another along an axis."""
+
+    axis: Size
+    names: tuple[str, ...]
+
+
 class ValueRecord(Record):
     """A tensor from outside."""
 
@@ -217,6 +223,10 @@ class ValueRecord(Record):
         tuple[int, ...],
         Field(description="of every dim, the number that it has in what the host gives, where those differ"),
     ] = ()
+    parts: Annotated[
+        PartsRecord | None,
+        Field(description="what the host makes a weight of, where it is several of the model's"),
+    ] = None
 
 
 class ViewRecord(Record):
@@ -227,12 +237,12 @@ class ViewRecord(Record):
     sources: tuple[str, ...]
     shape: tuple[Size, ...]
     dtype: str
-    offsets: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    permutation: tuple[int, ...] = ()
-    dims: tuple[int, ...] = ()
-    axis: int = 0
-    low: tuple[int, ...] = ()
+    offsets: tuple[Integer, ...] = ()
+    strides: tuple[Integer, ...] = ()
+    permutation: tuple[Integer, ...] = ()
+    dims: tuple[Integer, ...] = ()
+    axis: Integer = 0
+    low: tuple[Integer, ...] = ()
     value: str = ""
 
 
@@ -263,8 +273,8 @@ class BufferRecord(Record):
     name: str
     address_bytes: Size
     size_bytes: Size
-    first: int
-    last: int
+    first: Integer
+    last: Integer
     first_phase: Phase = "arrive"
     last_phase: Phase = "finish"
 

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from t10.core.device import HostTensor
-from t10.core.document.file import explain
 from t10.core.dtypes import numpy_dtype
+from t10.core.trust.schema import explain
+from t10.core.trust.tree import read_json_value
 from t10.errors import InputError
 
 WEIGHTS_FILE = "weights.bin"
@@ -73,7 +75,8 @@ def read_weights(tensors: tuple[HostTensor, ...], folder: Path) -> dict[str, NDA
     """
     index, path = folder / INDEX_FILE, folder / WEIGHTS_FILE
     try:
-        entries = {entry.name: entry for entry in _INDEX.validate_json(index.read_bytes())}
+        loaded = read_json_value(index)
+        entries = {entry.name: entry for entry in _INDEX.validate_json(to_json(loaded))}
         n_bytes = path.stat().st_size
         mapped = np.memmap(path, np.uint8, "r") if n_bytes else np.zeros(0, np.uint8)
     except OSError as error:

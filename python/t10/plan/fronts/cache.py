@@ -24,6 +24,7 @@ from pathlib import Path
 from re import fullmatch
 
 from t10.core.atomic import replaced_file
+from t10.core.trust.files import read_entry
 from t10.errors import T10Error
 
 VERSION = 2
@@ -87,7 +88,7 @@ class PlanCache:
         """Return the payload of an entry, None where there is none that is whole."""
         path = self._path(key, kind)
         try:
-            text = _read(path)
+            text = read_entry(path, MAX_ENTRY_BYTES)
         except FileNotFoundError:
             text = None
         except OSError as error:
@@ -192,19 +193,6 @@ def _payload(text: bytes, key: str, kind: str) -> bytes | None:
     payload = text[len(header) + 1 :]
     is_whole = bool(separator) and header + b"\n" == _header(key, kind, payload)
     return payload if is_whole else None
-
-
-def _read(path: Path) -> bytes | None:
-    """Return the bytes of a regular file of a sane size, None of anything else; a pipe must not make us wait."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_ENTRY_BYTES:
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read()
-    finally:
-        os.close(descriptor)
 
 
 def _touch(path: Path) -> None:

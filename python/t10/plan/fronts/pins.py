@@ -11,19 +11,19 @@ searched. A plan.json pins every operator it holds, placement and idle layouts i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from t10.core.document import read_document
-from t10.core.document.file import explain, read_json
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan
+from t10.core.trust.schema import MOST, read_record
+from t10.core.trust.tree import read_json
 from t10.errors import InputError
 from t10.plan.fronts.pinned import check_names, idle_levels
 from t10.plan.options import ForcedPartition
@@ -32,8 +32,8 @@ FORMAT: Literal["t10-pins"] = "t10-pins"
 VERSION: Literal[1] = 1
 PLAN_FORMAT = "t10-plan"
 
-Factor = Annotated[int, Field(ge=1)]
-Pace = Annotated[int, Field(ge=0)]
+Factor = Annotated[int, Field(ge=1, le=MOST, strict=True)]
+Pace = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 
 
 class PinRecord(BaseModel):
@@ -55,7 +55,11 @@ class PinRecord(BaseModel):
     ] = None
     idle_level: Annotated[
         int | None,
-        Field(ge=0, description="its weights at rest: 0 spread over all cores, j divided over j replicas"),
+        Field(
+            ge=0,
+            le=MOST,
+            description="its weights at rest: 0 spread over all cores, j divided over j replicas",
+        ),
     ] = None
 
 
@@ -96,13 +100,9 @@ class Pins:
 
 def read_pins(path: Path | str) -> Pins:
     """Return the pins of a file; raises `InputError` with the JSON path of what is wrong."""
-    if _format(path) == PLAN_FORMAT:
+    if read_json(path).get("format") == PLAN_FORMAT:
         return Pins(str(path), whole=read_document(path))
-    loaded = read_json(path, FORMAT, VERSION)
-    try:
-        document = PinsDocument.model_validate_json(json.dumps(loaded))
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}") from None
+    document = read_record(PinsDocument, path, FORMAT, VERSION)
     return Pins(str(path), records=document.operators)
 
 
@@ -110,17 +110,6 @@ def pins_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a file of pins."""
     schema = PinsDocument.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "pins of T10"}
-
-
-def _format(path: Path | str) -> str:
-    """Return the format that a JSON file says it has; empty where it says none."""
-    try:
-        loaded: object = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
-    if not isinstance(loaded, dict):
-        return ""
-    return str(cast("dict[str, Any]", loaded).get("format", ""))
 
 
 def _of_plan(whole: ModulePlan, graph: Graph, path: str) -> tuple[ForcedPartition, ...]:
@@ -160,9 +149,13 @@ def _of_record(record: PinRecord, spec: OperatorSpec) -> ForcedPartition:
 
 def _row(spec: OperatorSpec, given: Sequence[int] | Mapping[str, int], what: str, default: int) -> AxisSizes:
     """Return one number per axis of what is given in order or by name."""
-    if not isinstance(given, Mapping):
-        return tuple(given)
     names = [axis.name for axis in spec.axes]
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise _unknown(
+                spec, f"{what} has {len(given)} numbers for {len(names)} axes", names, "one for each of"
+            )
+        return tuple(given)
     for name in given:
         if name not in names:
             raise _unknown(spec, f"{what} names axis '{name}'", names)
@@ -173,16 +166,20 @@ def _rows(
     spec: OperatorSpec, given: Sequence[Sequence[int] | Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 ) -> tuple[AxisSizes, ...]:
     """Return one row per input, then of the output, of what is given in order or by tensor."""
-    if not isinstance(given, Mapping):
-        return tuple(_row(spec, row, "ft", 1) for row in given)
     names = [operand.name for operand in spec.rotatable]
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise _unknown(
+                spec, f"ft has {len(given)} rows for {len(names)} tensors", names, "one for each of"
+            )
+        return tuple(_row(spec, row, "ft", 1) for row in given)
     for name in given:
         if name not in names:
             raise _unknown(spec, f"ft names tensor '{name}'", names)
     return tuple(_row(spec, given.get(name, {}), f"ft of {name}", 1) for name in names)
 
 
-def _unknown(spec: OperatorSpec, found: str, names: list[str]) -> InputError:
+def _unknown(spec: OperatorSpec, found: str, names: list[str], wanted: str = "one of") -> InputError:
     return InputError(
-        f"{found} (expected one of {', '.join(names)})", operator=spec.name, location=spec.location or None
+        f"{found} (expected {wanted} {', '.join(names)})", operator=spec.name, location=spec.location or None
     )

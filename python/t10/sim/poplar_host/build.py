@@ -14,6 +14,7 @@ from typing import Literal
 
 from t10.core.atomic import replaced_file, write_text
 from t10.core.tile import IPU_MEMORY, N_WORKERS, TileMemory
+from t10.core.trust.files import DOCUMENT_BYTES, read_text
 from t10.errors import InputError
 from t10.sim.poplar_host.code import code_bytes
 from t10.sim.poplar_host.popc import registry_text
@@ -99,10 +100,7 @@ def _unit(name: str, source: Path) -> _Unit:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text: {error}") from None
+    return read_text(path, DOCUMENT_BYTES)
 
 
 def _tiles_text(source: Path, into: Path, memory: TileMemory) -> str:

@@ -64,11 +64,11 @@ def run_program(
     with _folder(build_folder) as into, tempfile.TemporaryDirectory() as scratch:
         executable = build(folder, into, vertices, memory)
         files = Path(scratch)
-        write_arrays(files / "inputs.npz", inputs)
+        write_arrays(files / "inputs.npz", inputs, as_named=True)
         command = [str(executable), "--model", "--cycles", "--folder", str(Path(folder).resolve())]
         command += ["--inputs", str(files / "inputs.npz"), "--outputs", str(files / "outputs.npz")]
         if weights:
-            write_arrays(files / "weights.npz", weights)
+            write_arrays(files / "weights.npz", weights, as_named=True)
             command += ["--weights", str(files / "weights.npz")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:

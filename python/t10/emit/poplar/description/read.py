@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from t10.chip import ChipSpec
 from t10.core.codelet import POINTERS, Codelet, Field
@@ -36,9 +35,10 @@ from t10.core.device import (
     Variable,
     VertexGroup,
 )
-from t10.core.document.file import explain
 from t10.core.dtypes import size_bytes
 from t10.core.scalar import parse_constant
+from t10.core.trust.files import decoding
+from t10.core.trust.schema import read_record
 from t10.emit.poplar.description import records
 from t10.emit.poplar.slots import elements_of
 from t10.emit.poplar.tables import read_tables
@@ -56,15 +56,11 @@ def read_program(folder: Path, chip: ChipSpec) -> DeviceProgram:
     missing or malformed, and for what does not exist: names, tables, tiles, addresses.
     """
     path = folder / records.PROGRAM_FILE
-    try:
-        document = records.ProgramDocument.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error)}") from None
+    document = read_record(records.ProgramDocument, path, records.FORMAT, records.VERSION)
     tables = read_tables(folder / TABLES_FILE)
     try:
-        return _Reader(document, tables, chip).program()
+        with decoding(path):
+            return _Reader(document, tables, chip).program()
     except InputError as error:
         raise InputError(f"{path}: {error.message}") from None
 

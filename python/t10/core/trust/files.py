@@ -1,0 +1,121 @@
+"""Bytes and text of a file, no more than a budget of them: a name may stand for anything, `/dev/zero` has no end."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from t10.errors import EXIT_INTERNAL, InputError, T10Error
+
+STANDARD_INPUT = "-"
+MODEL_BYTES = 2 << 30
+"""Models in one piece of memory: what protocol buffers hold; large weights of ONNX files are mapped, not read."""
+DOCUMENT_BYTES = 256 << 20
+"""JSON that T10 writes (plan.json, program.json, manifest.json), and texts beside it."""
+SOURCE_BYTES = 16 << 20
+"""What people write: assembly, C++ references, cost models, declarations, lists."""
+ENDLESS_BYTES = 512 << 20
+"""Of what is no file and has no size: pipes and devices."""
+
+UNDECODABLE = (
+    TypeError,
+    AttributeError,
+    LookupError,
+    ValueError,
+    ArithmeticError,
+    RuntimeError,  # of nanobind
+    MemoryError,
+)
+"""What goes wrong with data of another form than the code that decodes it takes for granted."""
+
+
+def read_bytes(path: Path | str, most: int, *, what: str = "", hint: str | None = None) -> bytes:
+    """Return the bytes of a file, `-` is standard input. Raises `InputError` where it cannot be read or holds more.
+
+    `what` says in the message what it should be, like "chip file".
+    """
+    shown = " ".join(filter(None, (what, str(path))))
+    try:
+        if str(path) == STANDARD_INPUT:
+            return _taken(sys.stdin.buffer, min(most, ENDLESS_BYTES), "standard input")
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            if stat.S_ISREG(found.st_mode):
+                _check_size(found.st_size, most, shown)
+                return _taken(file, most, shown)
+            return _taken(file, min(most, ENDLESS_BYTES), shown)
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"cannot read {shown}: {reason}", hint=hint) from error
+
+
+def read_text(path: Path | str, most: int, *, what: str = "", hint: str | None = None) -> str:
+    """Return the text of a file, with plain line ends. Raises `InputError` as `read_bytes` does, and for no UTF-8."""
+    data = read_bytes(path, most, what=what, hint=hint)
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = " ".join(filter(None, (what, str(path))))
+        raise InputError(
+            f"cannot read {shown}: line {line}: found byte {data[error.start]:#04x}, expected UTF-8 text",
+            hint=hint,
+        ) from None
+
+
+def read_entry(path: Path, most: int) -> bytes | None:
+    """Return the bytes of a regular file, None of anything else and of more bytes; a pipe must not make us wait.
+
+    Raises `OSError`: what is read so is a cache, which can do without.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def decoding(source: Path | str, *, hint: str | None = None) -> Generator[None]:
+    """Turn what goes wrong while data of `source` becomes values into an `InputError` that names it.
+
+    The schema and the verifiers say more exactly what is wrong; this is for what they do not know. Only code that
+    decodes stands in the block: elsewhere such an error is a defect.
+    """
+    try:
+        yield
+    except T10Error as error:
+        if error.exit_code != EXIT_INTERNAL:
+            raise
+        raise InputError(
+            f"{source}: it contradicts itself: {error.message}",
+            operator=error.operator,
+            location=error.location,
+            hint=error.hint or hint,
+        ) from error
+    except UNDECODABLE as error:
+        found = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{source}: it contradicts itself, or is of another form than T10 writes: {type(error).__name__}: {found}",
+            hint=hint,
+        ) from error
+
+
+def _taken(file: IO[bytes], most: int, shown: str) -> bytes:
+    data = file.read(most + 1)
+    _check_size(len(data), most, shown)
+    return data
+
+
+def _check_size(found: int, most: int, shown: str) -> None:
+    if found > most:
+        raise InputError(f"{shown}: found more than {most:,} bytes, expected at most that")

@@ -1,0 +1,79 @@
+"""From plain values to records: a schema for every field, its numbers bounded, and one form of what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import to_json
+
+from t10.core.trust.tree import read_json
+from t10.errors import InputError
+
+MOST = (1 << 53) - 1
+"""Largest integer of a file: every JSON reader keeps it exactly, and 64 bits hold sums of a thousand of them."""
+MAX_SHOWN = 3
+MAX_VALUE = 60
+
+Integer = Annotated[int, Field(ge=-MOST, le=MOST)]
+Size = Annotated[int, Field(ge=0, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def read_record(
+    record: type[Shape], path: Path | str, format_name: str, version: int, *, hint: str | None = None
+) -> Shape:
+    """Return the record in a JSON file that says it has this format and version; raises `InputError` otherwise."""
+    return validated(record, read_format(path, format_name, version, hint=hint), str(path), hint=hint)
+
+
+def read_format(
+    path: Path | str, format_name: str, version: int, *, hint: str | None = None
+) -> dict[str, Any]:
+    """Return the fields of a JSON file that says it has this format and version; raises `InputError` otherwise."""
+    fields = read_json(path, hint=hint)
+    for key, expected in (("format", format_name), ("version", version)):
+        if fields.get(key) != expected:
+            found = f"{fields.get(key)!r:.{MAX_VALUE}}"
+            raise InputError(f"{path}: {key}: found {found}, expected {expected!r}", hint=hint)
+    return fields
+
+
+def validated(
+    record: type[Shape], fields: Mapping[str, Any], source: str, *, hint: str | None = None, prefix: str = ""
+) -> Shape:
+    """Return the record of plain values; raises `InputError` with the path of every field that is wrong.
+
+    What a strict record takes is what JSON can say: lists are tuples, and nothing else is converted. `prefix` stands
+    before the path.
+    """
+    try:
+        if record.model_config.get("strict"):
+            return record.model_validate_json(to_json(fields))
+        return record.model_validate(fields)
+    except ValidationError as error:
+        raise InputError(f"{source}: {explain(error, prefix)}", hint=hint) from None
+    except (ValueError, RecursionError) as error:  # what JSON cannot say, like a lone surrogate
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{source}: found what is no JSON: {reason}", hint=hint) from None
+
+
+def explain(error: ValidationError, prefix: str = "") -> str:
+    """Return what is wrong with a value: path, what was expected, what was found; three places at most."""
+    problems = error.errors(include_url=False)
+    parts: list[str] = []
+    for problem in problems[:MAX_SHOWN]:
+        where = ""
+        for step in problem["loc"]:
+            where += f"[{step}]" if isinstance(step, int) else f".{step}"
+        message = problem["msg"].removeprefix("Value error, ")
+        has_value = problem["type"] != "missing" and where
+        found = f", found {problem['input']!r:.{MAX_VALUE}}" if has_value else ""
+        place = f"{prefix}{where.lstrip('.')}: " if where else ""
+        parts.append(f"{place}{message[:1].lower()}{message[1:]}{found}")
+    more = len(problems) - len(parts)
+    return "; ".join(parts) + (f"; and {more} more" if more else "")

@@ -1,0 +1,100 @@
+"""What a model calls things reaches terminals, pages and pictures as text only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from t10.cli import main
+from t10.errors import InputError, printable
+
+CLEAR = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
+HOSTILE = f"a{CLEAR}$\\frac$<script>alert(1)</script>--><b>|`[red]"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model all of whose names are hostile."""
+    x, y, w = (f"{name}{HOSTILE}" for name in "xyw")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", [x, w], [y], name=f"n{HOSTILE}")],
+        f"g{HOSTILE}",
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, [4, 8])],
+        [helper.make_tensor_value_info(y, TensorProto.FLOAT, [4, 4])],
+        [numpy_helper.from_array(np.ones((8, 4), np.float32), w)],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path_factory.mktemp("hostile") / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(model: Path) -> Path:
+    out = model.parent / "out"
+    assert (
+        main(["compile", str(model), "--chip", "test-4", "--no-program", "-o", str(out), "--no-cache"]) == 0
+    )
+    return out
+
+
+def obeyed(text: str) -> str:
+    """Return what a terminal would obey in a text."""
+    return "".join(each for each in text if each in CLEAR and not each.isprintable())
+
+
+def test_texts_are_made_printable() -> None:
+    assert printable(f"a{CLEAR}b\n\tc é \u00a0") == "a?[2J?]0;owned??31m?b\n\tc é \u00a0"
+    assert printable("\ud800") == "?"
+    assert str(InputError("x\x1by", location="a\x9bb", operator="c\x07")) == "a?b: operator 'c?': x?y"
+
+
+def test_names_reach_the_terminal_as_text(
+    model: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    operator = f"n{HOSTILE}"
+    picture = str(model.parent / "picture.svg")
+    for command, *rest in (
+        ("compile", str(model), "--chip", "test-4", "--no-program", "-o", str(model.parent / "again")),
+        ("inspect", str(model)),
+        ("inspect", str(model), "--json"),
+        ("inspect", str(model), "--graph", picture),
+        ("report", str(folder)),
+        ("explain", str(folder)),
+        ("explain", str(folder), "--op", operator, "--plot", picture),
+        ("pareto", str(folder), "--op", operator, "--plot", picture),
+        ("explain", str(folder), "--op", operator, "--json"),
+        ("explain", str(folder), "--op", "none"),
+        ("run", str(folder), "--outputs", str(model.parent / "out.npz")),
+        ("run", str(folder), "--inputs", str(model.parent / "out.npz")),
+        ("verify", str(model), "--chip", "test-4", "--seeds", "1", "--no-prove"),
+    ):
+        code = main([command, *rest])
+        told = capsys.readouterr()
+        assert code in (0, 2), told.err
+        assert (obeyed(told.out), obeyed(told.err)) == ("", ""), command
+        assert told.out or code
+
+
+def test_names_reach_pages_and_pictures_as_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(folder)]) == 0
+    capsys.readouterr()
+    written = [path for path in folder.iterdir() if path.suffix in (".html", ".svg")]
+    assert len(written) >= 4
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert obeyed(text) == ""
+        assert "<script" not in text
+        assert text.count("<!--") == text.count("-->")
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "x", "99999999999999999999", "٣"])
+def test_a_seed_is_an_integer_from_0(seed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "out", "--seed", seed])
+    assert caught.value.code == 2
+    assert "expected an integer from 0 to" in capsys.readouterr().err
