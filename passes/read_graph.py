@@ -408,7 +408,8 @@ def _parts(attribute: Any, rank: int) -> Parts:
     found: dict[str, Any] = {}
     if isinstance(table, ir.DictAttr):
         found = {each.name: each.attr.maybe_downcast() for each in table}
-    axis, names = found.get("axis"), found.get("names")
+    axis: Any = found.get("axis")
+    names: Any = found.get("names")
     listed = [each.maybe_downcast() for each in names] if isinstance(names, ir.ArrayAttr) else []
     texts = tuple(each.value for each in listed if isinstance(each, ir.StringAttr))
     number = int(axis.value) if isinstance(axis, ir.IntegerAttr) else -1

@@ -160,7 +160,7 @@ def _join(
     for place, value in enumerate(first.operands):
         values = [member.operands[place] for member in members]
         shape = _widened(graph.shapes[value], first.dims[place], sum(sizes))
-        if free.issuperset(values):
+        if free >= set(values):
             graph.shapes[value] = shape
             _join_arguments(function, graph, values, first.dims[place], entries)
             dead += values[1:]
