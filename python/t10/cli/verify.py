@@ -24,7 +24,7 @@ from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.core.partials import allowed_error
+from t10.core.partials import allowed_errors
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
 from t10.frontend.declared import use_declared_shapes
@@ -151,8 +151,8 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
 
     None as well where references are given for what is no ONNX model: nothing says how its errors grow.
     """
-    operators = executable.plan.graph.operators
-    if arguments.tolerance is not None or not any(map(allowed_error, operators)):
+    errors = allowed_errors(executable.plan)
+    if arguments.tolerance is not None or not any(error for _, error in errors):
         return None
     try:
         model = load_onnx(arguments.model)
@@ -162,7 +162,7 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
         return None
     if arguments.inputs is None:
         use_declared_shapes(model)
-    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), operators)
+    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), errors)
 
 
 def _cases(

@@ -26,7 +26,7 @@ from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan, final_positions
-from t10.core.products import zero_addable_axes
+from t10.core.products import n_nest_operands, zero_addable_axes
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
@@ -101,15 +101,16 @@ class CountedSteps:
             known = [each for each in found if each is not None]
             return max(known) if len(known) == len(found) else None
 
-        lie = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
+        lie = self._lie(n_nest_operands(spec), self.lies and self.lies.sub_task)
         cycles = _each_of(_kept("step", lie, *_computed(spec)), table, cycles_of_row)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
         neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
-        steps = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
-        is_wide = len(spec.inputs) in steps.interleaved
+        n_operands = n_nest_operands(spec)
+        steps = self._lie(n_operands, self.lies and self.lies.sub_task)
+        is_wide = n_operands - 1 in steps.interleaved
         lie = Lie(frozenset({0} if is_wide else ()), frozenset())
         kept = _kept("fill", spec.acc_dtype, neutral, lie)
         cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
@@ -205,7 +206,7 @@ def part_cycles(
     A part takes as long as its slowest core.
     """
     has_zeros = lies is None or lies.has_zeros
-    lie = lies.sub_task if lies else Lie.best(len(spec.rotatable), is_wide=chip.has_interleaved_data)
+    lie = lies.sub_task if lies else Lie.best(n_nest_operands(spec), is_wide=chip.has_interleaved_data)
     try:
         with _lock:
             return _part_cycles(chip.launch_cycles, spec, plan, has_zeros, lie, own_digest())

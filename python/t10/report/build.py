@@ -136,7 +136,7 @@ def _operator(
         peak_bytes=peak,
         traffic_bytes=operator_traffic(spec, planned),
         partials=partials_type(spec),
-        partials_error=allowed_error(spec),
+        partials_error=allowed_error(spec, active.plan),
     )
 
 

@@ -59,9 +59,7 @@ class OperatorReport(Record):
     ] = ""
     partials_error: Annotated[
         float,
-        Field(
-            description="bound on the error of sums kept in f16, as a part of |sum| + root of squares; 0: f32"
-        ),
+        Field(description="bound on the error of sums in f16, as a part of |sum| + root of squares; 0: f32"),
     ] = 0.0
 
 

@@ -121,12 +121,12 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
 def partials_text(report: Report) -> str:
     """Return in which types sums of f16 are kept; empty for a model that has none."""
     kept = [operator for operator in report.operators if operator.partials]
-    narrow = [operator for operator in kept if operator.partials == "f16"]
+    narrow = [operator for operator in kept if operator.partials != "f32"]
     if not narrow:
         return "f32" if kept else ""
     others = f", f32 in {len(kept) - len(narrow):,}" if len(narrow) < len(kept) else ""
     return (
-        f"f16 in {len(narrow):,} of {len(kept):,} operators that sum f16{others}: "
+        f"{narrow[0].partials} in {len(narrow):,} of {len(kept):,} operators that sum f16{others}: "
         f"{error_text(max(operator.partials_error for operator in narrow))} at most"
     )
 

@@ -68,7 +68,9 @@ class Direct:
         words = {"w_row": product.columns.w, "share": share, "rest": rest}
         words |= {"x_row": n * row.x, "out_row": n * row.out}
         # Rows of the input may lie further apart than a stride reaches: loops may pace the output alone.
-        pace = pace_word(structure.kit, row.x, n * row.out) or pace_word(structure.kit, 0, n * row.out) or 0
+        per_store = product.engine.words_per_store
+        paces = [pace_word(structure.kit, x, n * row.out, per_store) for x in (row.x, 0)]
+        pace = paces[0] or paces[1] or 0
         words |= {"pace": pace}
         words |= {
             "adds": int(not product.task.initial),
@@ -155,6 +157,9 @@ def directs(product: Product) -> Iterator[Direct]:
     stores, half = divmod(width, engine.store_columns)
     depth, left = divmod(product.inner.extent, engine.depth)
     kit = Kit(BLOCK_WORDS if depth else left // engine.word_elements, stores + (half > 0), half > 0)
+    if engine.rounding:
+        yield from _rounding(product, kit)
+        return
     lines = product.copies.w.block(width) if product.copies and product.copies.w else None
     passes = [_pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not initial)]
     if depth and left:
@@ -203,6 +208,75 @@ def _are_twins(product: Product) -> bool:
         and all(loop.out % WORD_BYTES == 0 for loop in product.outs)
         and product.task.are_apart(product.x, len(product.task.inputs))
         and pace_word(TWIN, row.x, WORD_BYTES) is not None
+    )
+
+
+def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
+    """Yield the way to do a product whose sums are rounded by their last block, none where that is not one block."""
+    engine, width = product.engine, min(product.columns.extent, product.engine.columns)
+    n_blocks = -(-product.columns.extent // width)
+    depth, left = divmod(product.inner.extent, engine.depth)
+    only = _pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not product.task.initial)
+    is_many = prod(loop.extent for loop in only.levels[only.kind.outs :]) > 1
+    if (depth and left) or only.kind.sums != is_many:
+        return
+    shared = sharing(product.rows, 2 * engine.phases)
+    initial = product.task.initial
+    begin, add, end = rounding_accesses(product, kit)
+    begins, adds = begin if initial else None, add if is_many else None
+    ends = end if is_many or not initial else None
+    loops: tuple[tuple[Access | None, bool, bool], ...] = (
+        (begins, False, not is_many),
+        (adds, True, False),
+        (ends, True, True),
+    )
+    least = max(
+        Stream(engine, kit, is_adding, access, NO_REGISTERS, rounds).least_rows
+        for access, is_adding, rounds in loops
+        if access is not None
+    )
+    back = n_blocks * width - product.columns.extent
+    lines = product.copies.w.block(width) if product.copies and product.copies.w else None
+    structure = Structure(
+        engine,
+        kit,
+        has_segments=False,
+        has_few=shared.least_rows < least,
+        overlaps=back > 0,
+        begin=begins,
+        add=adds,
+        passes=(only.kind,),
+        stage=product.copies.stage if product.copies else None,
+        end=ends,
+    )
+    is_triple = {adds, ends} - {None} == {"triple"}
+    is_wide = is_triple and not structure.needs_jumps and kit.stores == engine.phases
+    yield Direct(product, replace(structure, is_wide=is_wide), (only,), shared, back, lines)
+
+
+def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Access]:
+    """Return which accesses may share a bundle in loops that begin, add to, and round sums.
+
+    Sums of one block are rounded as they begin.
+    """
+    task, row = product.task, product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
+    sums, out = len(task.inputs) - 1, len(task.inputs)
+    if pace_word(kit, row.x, row.out, product.engine.words_per_store) is None:
+        return "single", "single", "single"
+    is_copied = product.copies is not None and product.copies.x is not None
+
+    def is_apart(number: int) -> bool:
+        """Return whether the streaming input lies apart from an operand; a copy of it is not interleaved."""
+        return task.operands[number].is_interleaved if is_copied else task.are_apart(product.x, number)
+
+    is_begun = is_apart(sums) and task.inputs[sums].is_interleaved
+    is_ended = is_begun and is_apart(out) and task.are_apart(sums, out)
+    if task.initial and product.inner.extent <= product.engine.depth and not product.sums:
+        is_begun = is_apart(out)
+    return (
+        ("pair" if is_begun else "single"),
+        ("triple" if is_begun else "single"),
+        ("triple" if is_ended else "single"),
     )
 
 
@@ -309,7 +383,7 @@ def _is_aligned_output(product: Product) -> bool:
     loops = (*product.rows, *product.outs)
     return (
         product.task.output.align_bytes >= WORD_BYTES
-        and product.columns.extent % product.engine.store_columns == 0
+        and product.columns.extent * product.engine.out_bytes % WORD_BYTES == 0
         and all(loop.out % WORD_BYTES == 0 for loop in loops)
     )
 

@@ -38,12 +38,16 @@ FAR_APART = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A mode of the engine: steps of a row, columns of a block, elements in a word of input and of output."""
+    """A mode of the engine: steps of a row, columns of a block, elements in a word of input and of sums.
+
+    Where it `rounds`, sums' last blocks make words of the output of two words of sums.
+    """
 
     phases: int
     columns: int
     per_word: int
     per_store: int
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,8 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     far_x, far_out = (STRIDE_WORDS + kit) * engine.per_word, (STRIDE_WORDS + stores) * engine.per_store
     is_plain = either(is_word, rows.everywhere(lambda x, out: either(x >= far_x, out >= far_out)))
     accesses = chosen(is_word, width, stores)
-    begin = _begin_loop(engine.phases, stores, accesses, kit, is_plain)
+    own = chosen(is_many, accesses, accesses // 2) if engine.rounds else accesses
+    begin = _begin_loop(engine.phases, stores, accesses, kit + own, is_plain)
     # The output may lie in a longer window, whose rows are any number of words apart: whatever is less.
     adds = [
         _add_loop(engine.phases, stores, accesses, kit, is_banked, is_word, is_plain)
@@ -153,9 +158,9 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     )
 
 
-def _begin_loop(steps: int, stores: Column, accesses: Column, kit: Column, is_plain: Column) -> Loop:
-    """Return the loop that begins sums: `accesses` to the output a row, `stores` words."""
-    each = np.maximum(chosen(is_plain, kit + accesses, steps), steps)
+def _begin_loop(steps: int, stores: Column, accesses: Column, plain: Column, is_plain: Column) -> Loop:
+    """Return the loop that begins sums: `accesses` to the output a row, `stores` words, `plain` accesses in all."""
+    each = np.maximum(chosen(is_plain, plain, steps), steps)
     fixed = 2 * steps + 3 + 2 * accesses - stores - 2 * each
     return Loop(each, fixed, steps + 3 + accesses, 2)
 
