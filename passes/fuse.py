@@ -10,7 +10,9 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
+from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.graph import Nest, is_product, n_rows, n_terms
+from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
@@ -172,6 +174,8 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     with function.location:
         narrow_sums(graph, is_narrow)
         split_joined(function, graph)
+        dead = join_products(function, graph)
         if not orders_kept:
             reorder(function, graph)
         write_function(function, graph)
+        drop_arguments(function, dead)

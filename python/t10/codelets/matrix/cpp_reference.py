@@ -37,6 +37,12 @@ const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int f
     row(x_byte + i * long(x_row), w_byte, out_byte + i * long(out_row), depth, from, begins);
 };
 """
+TWINS = """\
+const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
+  for (int i = 0; i < 2 * ({workers} * share + rest); ++i)
+    row(x_byte + i * long(x_row / 2), w_byte, out_byte + i * long(out_row / 2), depth, from, begins);
+};
+"""
 SEGMENTS = """\
 const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
   for (int i = 0; i < ({workers} * share + rest) * unit; ++i) {
@@ -56,9 +62,10 @@ def reference_text(structure: Structure) -> str:
         out=CPP[engine.out_dtype],
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
-        columns=structure.kit.columns(engine),
+        columns=1 if structure.kit.is_twin else structure.kit.columns(engine),
     )
-    text += (SEGMENTS if structure.has_segments else ROWS).replace("{workers}", str(N_WORKERS))
+    rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
+    text += rows.replace("{workers}", str(N_WORKERS))
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))
 
 

@@ -22,6 +22,7 @@ from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 NO_COPIES = Copies(Stage(x=False, w=False, in_runs=False), None, None)
 NO_REGISTERS = Registers("", "", "", "", "", "", "", "")
+ONE_COLUMN, TWIN = Kit(BLOCK_WORDS, 1, ends_half=True), Kit(BLOCK_WORDS, 1, is_twin=True)
 FEW_ROWS = 4
 """Rows of the longest loop up to which accesses one by one may be the fastest."""
 MOST_SKIPPED = 5
@@ -62,11 +63,12 @@ class Direct:
         """Return every word that is no pointer, by name."""
         product, structure = self.product, self.structure
         row = product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
-        shared = self.sharing
+        shared, n = self.sharing, 2 if structure.kit.is_twin else 1
         share, rest = divmod(shared.n // shared.unit, N_WORKERS)
-        words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
+        words = {"w_row": product.columns.w, "share": share, "rest": rest}
+        words |= {"x_row": n * row.x, "out_row": n * row.out}
         # Rows of the input may lie further apart than a stride reaches: loops may pace the output alone.
-        pace = pace_word(structure.kit, row.x, row.out) or pace_word(structure.kit, 0, row.out) or 0
+        pace = pace_word(structure.kit, row.x, n * row.out) or pace_word(structure.kit, 0, n * row.out) or 0
         words |= {"pace": pace}
         words |= {
             "adds": int(not product.task.initial),
@@ -179,6 +181,29 @@ def directs(product: Product) -> Iterator[Direct]:
         if _is_wide(product, structure, tuple(passes), back):
             structure = replace(structure, is_wide=True)
         yield Direct(product, structure, tuple(passes), shared, back, lines)
+    pairs = Sharing(product.n_rows // 2, product.n_rows // 2, 1)
+    if kit == ONE_COLUMN and len(passes) == 1 and pairs.least_rows > 1 and _are_twins(product):
+        twin = Structure(
+            engine, TWIN, has_segments=False, has_few=False, overlaps=False,
+            begin="pair" if initial or many else None, add="pair" if many or not initial else None,
+            passes=(passes[0].kind,),
+        )  # fmt: skip
+        yield Direct(product, twin, tuple(passes), pairs, 0, None)
+
+
+def _are_twins(product: Product) -> bool:
+    """Return whether rows of one column may go by twos (see `twin`): their sums are neighbours, in whole words."""
+    if product.copies or len(product.rows) != 1 or product.engine.phases != BLOCK_WORDS:
+        return False
+    (row,), output = product.rows, product.task.output
+    return (
+        row.extent % 2 == 0
+        and row.out == WORD_BYTES // 2
+        and output.align_bytes >= WORD_BYTES
+        and all(loop.out % WORD_BYTES == 0 for loop in product.outs)
+        and product.task.are_apart(product.x, len(product.task.inputs))
+        and pace_word(TWIN, row.x, WORD_BYTES) is not None
+    )
 
 
 def _worth_trying(

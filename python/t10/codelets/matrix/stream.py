@@ -65,12 +65,14 @@ class Registers:
 class Kit:
     """What of a block counts: `words` of its input words, `stores` of its output words (all where it is whole).
 
-    `ends_half` where only the first half of the last output word counts.
+    `ends_half` where only the first half of the last output word counts. In a twin the two columns of one word are the
+    same, and rows go by twos: the word holds a column of both (see `twin`).
     """
 
     words: int
     stores: int
     ends_half: bool = False
+    is_twin: bool = False
 
     def columns(self, engine: Engine) -> int:
         """Return the output columns that count."""
@@ -79,7 +81,7 @@ class Kit:
     @property
     def name(self) -> str:
         """Return the kit as a part of names."""
-        return f"{self.words}{self.stores}{'h' if self.ends_half else ''}"
+        return f"{self.words}{self.stores}{'h' if self.ends_half else ''}{'t' if self.is_twin else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from t10.codelets.matrix.shape import (
 )
 from t10.codelets.matrix.share import RECIPROCAL_BITS
 from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.twin import Twin
 
 REGION_0 = "TMEM_REGION0_BASE_ADDR"
 """An address in no element of the interleaved region: the SDK's name for where a tile's memory begins."""
@@ -113,7 +114,7 @@ class _Rows:
                 code.op(f"add {register}, {register}, {-steps}")
         code.op(f"add $m11, $m2, {-self._least()}")
         if self._keeps_count:
-            code.op(f"add $m2, $m2, {-self._stream(adds=False).least_rows}")
+            code.op(f"add $m2, $m2, {-self._row_loop(adds=False).least_rows}")
 
     @property
     def _keeps_count(self) -> bool:
@@ -124,7 +125,7 @@ class _Rows:
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
-        return self._stream(adds=self.structure.add is not None).least_rows
+        return self._row_loop(adds=self.structure.add is not None).least_rows
 
     def _addresses(self, code: WorkerCode) -> None:
         code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
@@ -153,8 +154,14 @@ class _Rows:
         registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
         return _stream(self.structure, registers, adds=adds)
 
-    def _loop(self, code: WorkerCode, *, adds: bool) -> None:
+    def _row_loop(self, *, adds: bool) -> Stream | Twin:
+        """Return the loop over rows, or over pairs of them."""
         stream = self._stream(adds=adds)
+        is_twin = self.structure.kit.is_twin
+        return Twin(stream.engine, adds, stream.registers) if is_twin else stream
+
+    def _loop(self, code: WorkerCode, *, adds: bool) -> None:
+        stream = self._row_loop(adds=adds)
         label = f".Lfew{'_add' if adds else ''}"
         count = stream.registers.count
         if count == "$m2" and not self._keeps_count:
@@ -167,7 +174,7 @@ class _Rows:
         if self.structure.has_few:
             self._few(code, stream, label)
 
-    def _point(self, code: WorkerCode, stream: Stream) -> None:
+    def _point(self, code: WorkerCode, stream: Stream | Twin) -> None:
         """Set the pointers of a row loop."""
         aux = "" if stream.accumulates else "setzi $a7, 8"
         if stream.access == "packed":
@@ -182,7 +189,7 @@ class _Rows:
                 second = "$m4"
             code.bundles([(f"tapack $m4:5, $m6, {second}, $m1", aux)])
 
-    def _few(self, code: WorkerCode, stream: Stream, label: str) -> None:
+    def _few(self, code: WorkerCode, stream: Stream | Twin, label: str) -> None:
         """Add the loop for fewer rows than the pipeline takes, none included."""
         n = "_add" if stream.accumulates else ""
         code.label(label)

@@ -30,6 +30,8 @@ FEW_BEGIN, FEW_ADD = 14, 8
 """Slots of launches of single rows, besides the rows."""
 SEGMENTS, SEGMENT, FEW_SEGMENT = 3, 13, 19
 """Slots of a launch with segments, and of each of them besides its pipeline, or its single rows."""
+TWINS, TWIN_BEGIN, TWIN_ADD = 9, 3, 7
+"""Slots of two rows of one column, and what their loops that begin and that add take besides."""
 FAR_APART = 1 << 10
 """Slots between the ends of workers of which nothing better is known."""
 
@@ -128,7 +130,13 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     many = np.minimum(*(add.fixed + add.each * most for add in adds))
     add_slots = chosen(most < shortest, few, np.maximum(few, NEXT + many + rest))
     setup = SETUP + chosen(either(is_word, is_few), SETUP_JUMPS, 0)
-    is_even = rows.n % N_WORKERS == 0
+    # One column of f32 goes by twos where it can (`codelets.matrix.twin`).
+    is_twin = both(is_word, columns == 1) if engine.phases == BLOCK_WORDS else never(columns)
+    twins = TWINS * most // 2
+    begin_slots = chosen(is_twin, np.minimum(begin_slots, BEGIN + TWIN_BEGIN + twins), begin_slots)
+    add_slots = chosen(is_twin, np.minimum(add_slots, NEXT + TWIN_ADD + twins), add_slots)
+    setup = chosen(is_twin, SETUP, setup)
+    is_even = both(rows.n % N_WORKERS == 0, np.logical_not(is_twin))
     # A pipeline of two rows takes as long as a single row, but for the steps beyond four.
     apart = chosen(least > 1, engine.phases, chosen(least == 1, engine.phases - 4, FAR_APART))
     spread = chosen(is_even, 0, chosen(is_plain, FAR_APART, apart))

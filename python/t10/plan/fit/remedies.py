@@ -178,11 +178,10 @@ def narrowed(graph: Graph) -> Graph:
 
 def batch_of(graph: Graph) -> int | None:
     """Return the extent that is clearly a batch: the first of every input, it divides the first of every output."""
-    firsts = {value.shape[0] if value.shape else 1 for value in graph.inputs}
+    firsts = {value.shape[0] if value.shape else 1 for value in graph.signature[0]}
     if len(firsts) != 1 or (batch := firsts.pop()) == 1:
         return None
-    shapes = graph.shape_by_value
-    outputs = [shapes[output.value] for output in graph.outputs]
+    outputs = [value.shape for value in graph.signature[1]]
     return batch if all(shape and shape[0] % batch == 0 for shape in outputs) else None
 
 
