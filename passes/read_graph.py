@@ -405,16 +405,19 @@ def _order(attribute: Any, rank: int) -> Order:
 def _parts(attribute: Any, rank: int) -> Parts:
     """Return what a weight is made of; raises `InputError` unless it has an axis and at least two names."""
     table = attribute.maybe_downcast()
-    found = {e.name: e.attr.maybe_downcast() for e in table} if isinstance(table, ir.DictAttr) else {}
-    axis, names = found.get("axis"), found.get("names")
+    found: dict[str, Any] = {}
+    if isinstance(table, ir.DictAttr):
+        found = {each.name: each.attr.maybe_downcast() for each in table}
+    axis: Any = found.get("axis")
+    names: Any = found.get("names")
     listed = [each.maybe_downcast() for each in names] if isinstance(names, ir.ArrayAttr) else []
     texts = tuple(each.value for each in listed if isinstance(each, ir.StringAttr))
-    is_axis = isinstance(axis, ir.IntegerAttr) and 0 <= axis.value < rank
-    if not is_axis or len(texts) < 2 or len(texts) < len(listed):
+    number = int(axis.value) if isinstance(axis, ir.IntegerAttr) else -1
+    if not 0 <= number < rank or len(texts) < 2 or len(texts) < len(listed):
         raise InputError(
             f'{PARTS} is {attribute}, expected {{axis = 0 to {rank - 1}, names = ["...", "..."]}}'
         )
-    return Parts(axis.value, texts)
+    return Parts(number, texts)
 
 
 def _text(attributes: Any, key: str) -> str:

@@ -11,7 +11,7 @@ behind one another (`t10.parts`); the results are slices, views.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -150,7 +150,7 @@ def _join(
     views: ViewMaker,
     members: Sequence[_Member],
     entries: list[Entry],
-    free: Collection[int],
+    free: Set[int],
 ) -> list[int]:
     """Replace products by one, and what they made by slices of what it makes; returns arguments no longer read."""
     first, nest, axis = members[0], members[0].nest, members[0].axis
@@ -160,7 +160,7 @@ def _join(
     for place, value in enumerate(first.operands):
         values = [member.operands[place] for member in members]
         shape = _widened(graph.shapes[value], first.dims[place], sum(sizes))
-        if free.issuperset(values):
+        if free >= set(values):
             graph.shapes[value] = shape
             _join_arguments(function, graph, values, first.dims[place], entries)
             dead += values[1:]
@@ -169,8 +169,9 @@ def _join(
             views.concat(joined[value], tuple(values), first.dims[place], nest.rank)
 
     def leaf(scalar: Scalar) -> Scalar:
-        is_joined = isinstance(scalar, Read) and scalar.value in joined
-        return Read(joined[scalar.value], scalar.dims) if is_joined else scalar
+        if isinstance(scalar, Read) and scalar.value in joined:
+            return Read(joined[scalar.value], scalar.dims)
+        return scalar
 
     dim = next(number for number, form in enumerate(nest.out_dims) if axis in form.axes)
     result = graph.new_value(_widened(graph.shapes[nest.result], dim, sum(sizes)), graph.types[nest.result])

@@ -312,8 +312,7 @@ EQUIVALENCES = (
         "the second one computes the same from the same operands; the first one's result is not used",
     ),
     Equivalence(
-        "copying epilogue", "delete", r"= linalg\.generic, %\d+ instead",
-        "an epilogue without a root hands out the accumulators as they are: it copies them",
+        "copying epilogue", "delete", r"= linalg\.generic, %\d+ instead", "without a root it copies accumulators"
     ),
     Equivalence("equal constant", "delete", r"= arith\.constant, ", "another constant of the same value is used"),
     Equivalence("order of text", "move", "", "operands name what they need: SSA dominance still holds"),
@@ -408,11 +407,9 @@ class DeviceJudge:
         judge = Judge(self.module)
         self.chip = load_chip(self.module.chip)
         read = judge.read(self.module.text)
-        inputs = [tensor.name for tensor in read.plan.graph.inputs]
         # The host puts inputs in order.
-        self.given = [
-            {**stored(read, values), **{name: values[name] for name in inputs}} for values in judge.given
-        ]
+        inputs = [tensor.name for tensor in read.plan.graph.inputs]
+        self.given = [stored(read, each) | {name: each[name] for name in inputs} for each in judge.given]
         judge.lower(read)
         generic = read.module.operation.get_asm(assume_verified=True, print_generic_op_form=True)
         self.text = with_aliases(str(generic))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +92,18 @@ def test_names_reach_pages_and_pictures_as_text(folder: Path, capsys: pytest.Cap
         assert obeyed(text) == ""
         assert "<script" not in text
         assert text.count("<!--") == text.count("-->")
+
+
+def test_a_full_disk_is_no_defect() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "t10.cli", "chips"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, "No space left on device" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x", "99999999999999999999", "٣"])

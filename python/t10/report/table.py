@@ -53,9 +53,11 @@ def summary(report: Report) -> RenderableType:
     )
     if report.timed_cycles is not None:
         more = report.timed_cycles / max(report.total_cycles, 1) - 1
-        table.add_row(
-            "timed", f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
-        )
+        text = f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
+        if report.n_timed_on_data:
+            where = _number(report.n_timed_on_data, "operator")
+            text = f"{text}; made-up data in {where} whose code branches on it"
+        table.add_row("timed", text)
     table.add_row("", breakdown(report))
     if report.optimality is not None:
         table.add_row("plan", optimality_text(report))

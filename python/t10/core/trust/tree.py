@@ -55,7 +55,7 @@ def parse_yaml(text: str, source: str, *, hint: str | None = None) -> dict[str, 
     try:
         loaded: object = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:MAX_SHOWN]
+        reason = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")[:MAX_SHOWN]
         raise InputError(f"{source} is not YAML: {reason}", hint=hint) from None
     return _mapping(loaded, f"{source}: expected a mapping of fields, found {type(loaded).__name__}", hint)
 
