@@ -20,8 +20,8 @@ BLOCK_WORDS = 4
 """Words of input per row, and of weights per channel of a block."""
 STRIDE_WORDS = 511
 """Words that strides of packed addresses reach."""
-SETUP, SETUP_JUMPS, SETUP_SEGMENTS = 16, 5, 22
-"""Slots that find a worker's share; more for plain pointers, for segments."""
+SETUP, SETUP_SEGMENTS = 16, 22
+"""Slots that find a worker's share; more for segments."""
 BEGIN, NEXT, FIRST = 6, 3, 4
 """Slots of launches that begin sums, that go on with them, and more that begin them by adding: addresses and end."""
 WIDE = 2
@@ -30,8 +30,8 @@ FEW_BEGIN, FEW_ADD = 14, 8
 """Slots of launches of single rows, besides the rows."""
 SEGMENTS, SEGMENT, FEW_SEGMENT = 3, 13, 19
 """Slots of a launch with segments, and of each of them besides its pipeline, or its single rows."""
-TWINS, TWIN_BEGIN, TWIN_ADD = 9, 3, 7
-"""Slots of two rows of one column, and what their loops that begin and that add take besides."""
+TWINS, TWIN_BEGIN = 9, 3
+"""Slots of two rows of one column, and what their loops that begin sums take besides; those that add take one more."""
 FAR_APART = 1 << 10
 """Slots between the ends of workers of which nothing better is known."""
 
@@ -134,14 +134,15 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     begin_slots = chosen(most < 2, FEW_BEGIN - 3 + begin.single, BEGIN + begin.fixed + begin.each * most)
     many = np.minimum(*(add.fixed + add.each * most for add in adds))
     add_slots = chosen(most < shortest, few, np.maximum(few, NEXT + many + rest))
-    setup = SETUP + chosen(either(is_word, is_few), SETUP_JUMPS, 0)
+    setup = SETUP
     # One column of f32 goes by twos where it can (`codelets.matrix.twin`).
-    is_twin = both(is_word, columns == 1) if engine.phases == BLOCK_WORDS else never(columns)
-    twins = TWINS * most // 2
-    begin_slots = chosen(is_twin, np.minimum(begin_slots, BEGIN + TWIN_BEGIN + twins), begin_slots)
-    add_slots = chosen(is_twin, np.minimum(add_slots, NEXT + TWIN_ADD + twins), add_slots)
-    setup = chosen(is_twin, SETUP, setup)
-    is_even = both(rows.n % N_WORKERS == 0, np.logical_not(is_twin))
+    is_even = rows.n % N_WORKERS == 0
+    if engine.phases == BLOCK_WORDS and engine.per_store == 2:
+        is_twin = columns == 1
+        twins = chosen(is_twin, TWINS, 2 * FAR_APART) * most // 2 + (BEGIN + TWIN_BEGIN)
+        begin_slots = np.minimum(begin_slots, twins)
+        add_slots = np.minimum(add_slots, twins)
+        is_even = is_even > is_twin
     # A pipeline of two rows takes as long as a single row, but for the steps beyond four.
     apart = chosen(least > 1, engine.phases, chosen(least == 1, engine.phases - 4, FAR_APART))
     spread = chosen(is_even, 0, chosen(is_plain, FAR_APART, apart))
