@@ -212,8 +212,12 @@ class Runner:
         except T10Error as error:
             self._printer.after_failure(title, pass_.name, module)
             if error.exit_code == EXIT_INTERNAL and self._is_as_given:
-                where = {"operator": error.operator, "location": error.location}
-                raise InputError(error.message, **where, hint=error.hint or NOT_AS_WRITTEN) from None
+                raise InputError(
+                    error.message,
+                    operator=error.operator,
+                    location=error.location,
+                    hint=error.hint or NOT_AS_WRITTEN,
+                ) from None
             raise
         except ir.MLIRError as error:
             self._diagnostics.add_exception(error)
