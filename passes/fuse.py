@@ -10,9 +10,11 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
-from t10.passes.fusion.graph import Nest, is_product, n_rows, n_terms
+from t10.passes.fusion.arguments import drop_arguments
+from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
+from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge
-from t10.passes.fusion.narrow import narrow_sums
+from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
@@ -51,8 +53,9 @@ class Fuse(Pass):
 
     partials: str = option(
         "f32",
-        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), or auto: f16 in products that gain "
-        "by it and whose error is bounded by the tolerance",
+        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), mixed: f32 in products and f16 in "
+        "what cores hand on of them, or auto: f16 in products that gain by it and whose error is bounded by the "
+        "tolerance",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,
@@ -158,10 +161,14 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
 
     graph = read_function(function)
     graph.remove_dead()
-    mark_products(graph, is_narrow)
+
+    def rounds_parts(nest: Nest) -> bool:
+        return kind_of(nest) == "contraction" and partials.rounds_parts(n_rows_each(graph, nest))
+
+    mark_products(graph, lambda nest: is_narrow(nest) or rounds_parts(nest))
     fold_views(graph)
     with function.location:
-        normalize(graph, is_narrow)
+        normalize(graph, lambda nest: is_narrow(nest) or is_handed_on_rounded(nest))
     fold_views(graph)
     resolve_gathers(graph)
     fold_views(graph)
@@ -170,8 +177,10 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     graph.remove_dead()
     stay_wide(graph)
     with function.location:
-        narrow_sums(graph, is_narrow)
+        narrow_sums(graph, is_narrow, rounds_parts)
         split_joined(function, graph)
+        dead = join_products(function, graph)
         if not orders_kept:
             reorder(function, graph)
         write_function(function, graph)
+        drop_arguments(function, dead)

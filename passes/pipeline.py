@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from t10.chip import ChipSpec
 from t10.core.garbage import rare_collections
 from t10.core.guard import reading
-from t10.core.orders import Order
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.trust.files import decoding
@@ -60,13 +59,12 @@ Progress = Callable[[str, int, int], None]
 class CompiledModule:
     """A module at the compute-shift level, placed: `text`, and `plan`, what it says with what was found about it.
 
-    By name, `constants` are values of the module that became weights, `orders` those of weights.
+    `constants` are values of the module that became weights, by name.
     """
 
     text: str
     plan: ModulePlan
     constants: dict[str, NDArray[Any]]
-    orders: dict[str, Order]
     parts: Parts | None = None
     """The plan, lowered, where the model was planned beside its program."""
 
@@ -115,7 +113,7 @@ def compile_module(
             raise T10Error("the module says something else than what was planned")
         text = written_text(module)
     parts = room.parts(plan) if isinstance(room, ProgramRoom) else None
-    return CompiledModule(text, plan, read.constants, read.orders, parts)
+    return CompiledModule(text, plan, read.constants, parts)
 
 
 def module_text(module: Any) -> str:

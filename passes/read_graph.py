@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.orders import Order
 from t10.core.scalar import parse_constant
 from t10.dialect.elements import elements
@@ -28,7 +28,9 @@ NAME = "t10.name"
 TYPE = "t10.type"
 WEIGHT = "t10.weight"
 ORDER = "t10.order"
-"""Of a weight: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
+"""Of an argument: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
+PARTS = "t10.parts"
+"""Of a weight that is made of several: their names, and the dim along which they stand, in the order they came with."""
 OPERATOR_NAME = "op_name"
 RUNNING = "\0running"
 """Name of the value that an operator has computed so far; no name from a module can be it."""
@@ -38,15 +40,13 @@ RUNNING = "\0running"
 class ReadModule:
     """A graph and where it came from.
 
-    `operations` by operator name; `constants` are values of constants that became weights; `orders` are the orders in
-    which weights are stored, where not as they came; `names` are the graph's names of SSA values, `sources` of padded
-    values those of what they pad; `function` is the operation.
+    `operations` by operator name; `constants` are values of constants that became weights; `names` are the graph's
+    names of SSA values, `sources` of padded values those of what they pad; `function` is the operation.
     """
 
     graph: Graph
     operations: dict[str, Any]
     constants: dict[str, NDArray[Any]]
-    orders: dict[str, Order]
     names: dict[Any, str]
     sources: dict[str, str]
     function: Any
@@ -92,7 +92,6 @@ class GraphReader:
     views: list[View] = field(default_factory=list[View])
     weights: list[TensorValue] = field(default_factory=list[TensorValue])
     constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
-    orders: dict[str, Order] = field(default_factory=dict[str, Order])
     operations: dict[str, Any] = field(default_factory=dict[str, Any])
     paddings: dict[str, Padding] = field(default_factory=dict[str, Padding])
     names: set[str] = field(default_factory=set[str])
@@ -122,7 +121,7 @@ class GraphReader:
         )
         names = {value: known.name for value, known in self.known.items() if known.name}
         sources = {name: padding.source.name for name, padding in self.paddings.items()}
-        return ReadModule(graph, self.operations, self.constants, self.orders, names, sources, self.function)
+        return ReadModule(graph, self.operations, self.constants, names, sources, self.function)
 
     def read_operation(self, op: Any) -> None:
         """Read one operation of the function."""
@@ -139,9 +138,10 @@ class GraphReader:
             name = self.unique(_text(attributes[i], NAME) or f"arg{i}")
             is_weight = WEIGHT in attributes[i]
             declared = _declared(attributes[i], dtype, f"argument {i}")
-            (self.weights if is_weight else inputs).append(TensorValue(name, shape, dtype, declared))
-            if ORDER in attributes[i]:
-                self.orders[name] = _order(attributes[i][ORDER], len(shape))
+            order = _order(attributes[i][ORDER], len(shape)) if ORDER in attributes[i] else ()
+            parts = _parts(attributes[i][PARTS], len(shape)) if PARTS in attributes[i] else None
+            value = TensorValue(name, shape, dtype, declared, order, parts)
+            (self.weights if is_weight else inputs).append(value)
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
 
@@ -392,7 +392,7 @@ def _declared(attributes: Mapping[str, Any], dtype: str, what: str) -> str:
 
 
 def _order(attribute: Any, rank: int) -> Order:
-    """Return the order of dims in which a weight is stored; raises `InputError` unless it names every dim once."""
+    """Return the order of dims in which an argument is stored; raises `InputError` unless it names every dim once."""
     found = attribute.maybe_downcast()
     order = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
     if sorted(order) != list(range(rank)):
@@ -400,6 +400,24 @@ def _order(attribute: Any, rank: int) -> Order:
             f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
         )
     return order
+
+
+def _parts(attribute: Any, rank: int) -> Parts:
+    """Return what a weight is made of; raises `InputError` unless it has an axis and at least two names."""
+    table = attribute.maybe_downcast()
+    found: dict[str, Any] = {}
+    if isinstance(table, ir.DictAttr):
+        found = {each.name: each.attr.maybe_downcast() for each in table}
+    axis: Any = found.get("axis")
+    names: Any = found.get("names")
+    listed = [each.maybe_downcast() for each in names] if isinstance(names, ir.ArrayAttr) else []
+    texts = tuple(each.value for each in listed if isinstance(each, ir.StringAttr))
+    number = int(axis.value) if isinstance(axis, ir.IntegerAttr) else -1
+    if not 0 <= number < rank or len(texts) < 2 or len(texts) < len(listed):
+        raise InputError(
+            f'{PARTS} is {attribute}, expected {{axis = 0 to {rank - 1}, names = ["...", "..."]}}'
+        )
+    return Parts(number, texts)
 
 
 def _text(attributes: Any, key: str) -> str:

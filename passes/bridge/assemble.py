@@ -207,6 +207,9 @@ def _kind(chain: Chain, inputs: tuple[Operand, ...], body: Scalar) -> OperatorKi
         return "elementwise"
     slides = any(len(dim.terms) > 1 for operand in inputs for dim in operand.dims)
     multiplies = False
+    if isinstance(body, Apply) and body.opcode == "arith.truncf":
+        # What a core hands on of a product is rounded.
+        body = body.operands[0]
     if len(inputs) == 2 and isinstance(body, Apply) and body.opcode in ("arith.mulf", "arith.muli"):
         left, right = ({chain.operands[i] for i in _numbers(side)} for side in body.operands)
         multiplies = len(left) == len(right) == 1 and left != right

@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from t10.core.expression import AffineDim, AxisSizes
+from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
 from t10.passes.fusion.product_prices import CountedPrice, Tensor
@@ -15,6 +16,7 @@ from t10.plan.memory.storage import (
     AsGiven,
     Axes,
     Follow,
+    Joined,
     Product,
     ProductPrice,
     Regroup,
@@ -82,7 +84,7 @@ def follows_order(graph: FusionGraph, node: Opaque) -> bool:
 
 
 def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
-    """Return what all nodes, and the host that takes the outputs, want."""
+    """Return what all nodes want; the host takes outputs in any order."""
     found: list[Relation] = []
     for node in graph.nodes():
         if isinstance(node, Reshape):
@@ -92,7 +94,6 @@ def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
             found += _of_opaque(graph, node)
         else:
             found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors)))
-    found += [AsGiven(value) for value in dict.fromkeys(graph.outputs)]
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
 
@@ -104,6 +105,8 @@ def _of_opaque(graph: FusionGraph, node: Opaque) -> Iterator[Relation]:
     for value in node.uses:
         if value not in direct:
             yield AsGiven(value)
+    if direct and node.op.name == "tensor.concat" and graph.users[node.results[0]]:
+        yield Joined(node.results[0], int(ir.IntegerAttr(node.op.attributes["dim"]).value))
 
 
 def _of_nest(graph: FusionGraph, nest: Nest, product: Product | None) -> Iterator[Relation]:

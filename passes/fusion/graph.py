@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from t10.core.expression import AffineDim, OperatorKind
 from t10.passes.bridge.affine import is_zero
@@ -266,6 +266,12 @@ def n_rows(graph: FusionGraph, nest: Nest) -> int:
     return min(rows) if len(rows) == 2 and rows[0] * rows[1] == n_results else 0
 
 
+def n_rows_each(graph: FusionGraph, nest: Nest) -> int:
+    """Return the rows of the smaller operand of every product in a batch of them; see `n_rows`."""
+    rows = [_n_elements(graph, read.value) // n_terms(nest) for read in reads(nest.body)]
+    return prod(nest.extents) // n_terms(nest) // max(*rows, 1)
+
+
 def _n_elements(graph: FusionGraph, value: int) -> int:
     """Return the elements of the tensor that a value shows, repeats not counted."""
     owner = graph.owner(value)
@@ -278,9 +284,14 @@ def _n_elements(graph: FusionGraph, value: int) -> int:
     return prod(graph.shapes[value])
 
 
+def is_rounded(scalar: Scalar) -> TypeGuard[Apply]:
+    """Return whether a scalar is another one rounded to a narrower type of floats."""
+    return isinstance(scalar, Apply) and scalar.opcode == "arith.truncf"
+
+
 def is_product(nest: Nest) -> bool:
-    """Return whether the body multiplies two different reads, each through casts at most."""
-    body = nest.body
+    """Return whether the body multiplies two different reads, each through casts at most, and rounds that at most."""
+    body = nest.body.operands[0] if is_rounded(nest.body) else nest.body
     if not isinstance(body, Apply) or body.opcode not in ("arith.mulf", "arith.muli"):
         return False
     left, right = (_through_casts(operand) for operand in body.operands)

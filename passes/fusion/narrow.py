@@ -5,6 +5,11 @@ acc: f32 += extf(a) * extf(b);  y = f(truncf(acc + extf(c)))     becomes     acc
 ```
 
 Only sums of 16-bit terms whose total, with what is added to it (a bias), is rounded to that type before anything else.
+Where a core sums in f32 and rounds what it hands on (`mixed`), the product stays in f32 and is rounded to be added:
+
+```
+acc: f16 += truncf(extf(a) * extf(b));  y = f(acc + c)
+```
 """
 
 from __future__ import annotations
@@ -13,20 +18,31 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from t10.passes.bridge.tree import Accumulated, Apply, Constant, Read, Scalar, visit
-from t10.passes.fusion.graph import FusionGraph, Nest
+from t10.passes.fusion.graph import FusionGraph, Nest, is_product, is_rounded
 
 NARROW = ("f16", "bf16")
 
 
-def narrow_sums(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
-    """Keep narrow sums in 16 bits where the terms are of 16 bits and the total is rounded to them at once."""
+def narrow_sums(
+    graph: FusionGraph, is_narrow: Callable[[Nest], bool], rounds_parts: Callable[[Nest], bool]
+) -> None:
+    """Keep narrow sums in 16 bits where the terms are of 16 bits and the total is rounded to them at once.
+
+    Those of `rounds_parts` as soon as a core has added up what it has of them.
+    """
     for nest in graph.nests():
-        narrowed = _narrowed(graph, nest) if is_narrow(nest) else None
+        rounds = rounds_parts(nest)
+        narrowed = _narrowed(graph, nest, rounds=rounds) if rounds or is_narrow(nest) else None
         if narrowed is not None:
             graph.add(narrowed)
 
 
-def _narrowed(graph: FusionGraph, nest: Nest) -> Nest | None:
+def is_handed_on_rounded(nest: Nest) -> bool:
+    """Return whether a nest adds up products that are rounded to the type of its accumulator."""
+    return nest.acc_type == "f16" and is_product(nest) and is_rounded(nest.body)
+
+
+def _narrowed(graph: FusionGraph, nest: Nest, *, rounds: bool) -> Nest | None:
     """Return the nest with a narrow accumulator, None where it must not have one."""
     is_wide_sum = nest.combine == "arith.addf" and nest.acc_type == "f32"
     if not is_wide_sum or nest.epilogue is None or not isinstance(nest.init, Constant):
@@ -37,8 +53,10 @@ def _narrowed(graph: FusionGraph, nest: Nest) -> Nest | None:
         return None
     body = _in_narrow_type(graph, nest.body, kind, "arith.mulf")
     epilogue = None if body is None else _Rounded(graph, kind).epilogue(nest.epilogue)
-    if body is None or epilogue is None:
+    if body is None or epilogue is None or (rounds and kind != "f16"):
         return None
+    if rounds:
+        body = Apply("arith.truncf", (nest.body,), kind)
     return replace(
         nest,
         body=body,

@@ -20,7 +20,7 @@ from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import Extract, Read, Scalar, reads
-from t10.passes.bridge.write_program import update_signature
+from t10.passes.fusion.arguments import argument_entries, set_argument_entries, set_shape
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
     follows_order,
@@ -29,7 +29,7 @@ from t10.passes.fusion.demands import (
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
 from t10.passes.fusion.views import fold_transposes
-from t10.passes.read_graph import ORDER, WEIGHT
+from t10.passes.read_graph import ORDER
 from t10.plan.memory.storage import Product, Tensors
 from t10.plan.memory.storage_choice import choose_orders
 
@@ -37,15 +37,14 @@ from t10.plan.memory.storage_choice import choose_orders
 def reorder(function: Any, graph: FusionGraph) -> None:
     """Choose the storage orders of a function's tensors and rewrite graph and weights to them.
 
-    Weights are arguments of `function` marked `t10.weight`: their type changes, and `t10.order` says how. Other
-    arguments and the results keep their types.
+    The types of arguments change, weights and inputs alike, and `t10.order` says how: the host hands them over so.
+    Arguments that have a layout keep their order, and so do results, which the host reads through views.
     """
     arguments = list(function.regions[0].blocks[0].arguments)
-    entries = _argument_entries(function, len(arguments))
     fixed = {
         number
         for number, argument in enumerate(arguments)
-        if WEIGHT not in entries[number] or ir.RankedTensorType(argument.type).encoding is not None
+        if ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
     relations = relations_of(graph, tensors)
@@ -56,34 +55,22 @@ def reorder(function: Any, graph: FusionGraph) -> None:
     _reorder_arguments(function, {n: orders[n] for n in range(len(arguments)) if n in orders})
 
 
-def _argument_entries(function: Any, count: int) -> list[dict[str, Any]]:
-    if "arg_attrs" not in function.attributes:
-        return [{} for _ in range(count)]
-    return [
-        {each.name: each.attr for each in ir.DictAttr(entry)}
-        for entry in ir.ArrayAttr(function.attributes["arg_attrs"])
-    ]
-
-
 def _reorder_arguments(function: Any, orders: Mapping[int, Order]) -> None:
-    """Give weights the types of what is stored, and say in which order that is."""
+    """Give arguments the types of what is stored, and say in which order that is."""
     changed = {number: order for number, order in orders.items() if order != given_order(len(order))}
     if not changed:
         return
     block = function.regions[0].blocks[0]
-    entries = _argument_entries(function, len(block.arguments))
+    entries = argument_entries(function)
     for number, order in changed.items():
-        kind = ir.RankedTensorType(block.arguments[number].type)
-        block.arguments[number].set_type(
-            ir.RankedTensorType.get(list(permuted(kind.shape, order)), kind.element_type)
-        )
+        argument = block.arguments[number]
+        set_shape(argument, permuted(ir.RankedTensorType(argument.type).shape, order))
         before = entries[number].get(ORDER)
         whole = order if before is None else composed(tuple(ir.DenseI64ArrayAttr(before)), order)
         entries[number].pop(ORDER, None)
         if whole != given_order(len(whole)):
             entries[number][ORDER] = ir.DenseI64ArrayAttr.get(list(whole))
-    function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in entries])
-    update_signature(function)
+    set_argument_entries(function, entries)
 
 
 class _Rewriter:

@@ -23,12 +23,13 @@ from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import Accumulated, Apply, Read, Scalar, reads, rewrite
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product, with_leaves
+from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.merge import MAX_READS
 from t10.passes.fusion.normalize import drop_unit_axes, over_axes
 
 LEAST_RATIO = 8
 """So many rows of a cache, or more, for each that is appended."""
-LEAST_BYTES = 1 << 24
+LEAST_BYTES = 1 << 23
 """Bytes of a cache from which on a copy takes longer than the phases of what is split off, on an IPU Mk2."""
 
 
@@ -45,8 +46,8 @@ class _Joined:
 
 def split_joined(function: Any, graph: FusionGraph) -> None:
     """Split products that read an input of the model joined with a few rows, and what reads their results."""
-    block = function.regions[0].blocks[0]
-    splitter = _Splitter(graph, ir.InsertionPoint(list(block.operations)[-1]), len(block.arguments))
+    n_arguments = len(function.regions[0].blocks[0].arguments)
+    splitter = _Splitter(graph, ViewMaker.of(function, graph), n_arguments)
     for nest in graph.nests():
         splitter.visit(nest)
     graph.remove_dead()
@@ -54,13 +55,10 @@ def split_joined(function: Any, graph: FusionGraph) -> None:
 
 @dataclass(slots=True)
 class _Splitter:
-    """Splits nests of a graph in order; operations that are made are written at `end`, and cloned from there.
-
-    `made` are values that were split: their readers are, too.
-    """
+    """Splits nests of a graph in order; `made` are values that were split: their readers are, too."""
 
     graph: FusionGraph
-    end: Any
+    views: ViewMaker
     n_arguments: int
     made: set[int] = field(default_factory=set[int])
 
@@ -115,9 +113,7 @@ class _Splitter:
         dim = next(number for number, form in enumerate(nest.out_dims) if axis in form.axes)
         for part in parts:
             self.graph.add(part)
-        self._add(
-            "tensor.concat", nest.result, tuple(part.result for part in parts), nest.rank, dim=_integer(dim)
-        )
+        self.views.concat(nest.result, tuple(part.result for part in parts), dim, nest.rank)
         self.made.add(nest.result)
 
     def _continued(self, nest: Nest, joined: _Joined, axis: int) -> Nest:
@@ -165,30 +161,4 @@ class _Splitter:
                 return joined.past
             if (first, n) == (joined.n_past, joined.n_new):
                 return joined.new
-        shape = list(self.graph.shapes[value])
-        sizes, offsets = [*shape[:dim], n, *shape[dim + 1 :]], [0] * len(shape)
-        offsets[dim] = first
-        static = {"static_offsets": offsets, "static_sizes": sizes, "static_strides": [1] * len(shape)}
-        attributes = {key: ir.DenseI64ArrayAttr.get(values) for key, values in static.items()}
-        segments = ir.DenseI32ArrayAttr.get([1, 0, 0, 0])
-        result = self.graph.new_value(tuple(sizes), self.graph.types[value])
-        self._add("tensor.extract_slice", result, (value,), rank, **attributes, operandSegmentSizes=segments)
-        return result
-
-    def _add(self, name: str, result: int, sources: tuple[int, ...], rank: int, **attributes: Any) -> None:
-        """Add an operation on values; its operands in IR stand in for them."""
-        stand_ins = [
-            ir.Operation.create("tensor.empty", results=[self._type(value)], ip=self.end).results[0]
-            for value in sources
-        ]
-        op = ir.Operation.create(
-            name, results=[self._type(result)], operands=stand_ins, attributes=attributes, ip=self.end
-        )
-        self.graph.add(Opaque((result,), sources, op, rank))
-
-    def _type(self, value: int) -> Any:
-        return ir.RankedTensorType.get(list(self.graph.shapes[value]), ir.Type.parse(self.graph.types[value]))
-
-
-def _integer(value: int) -> Any:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+        return self.views.slice(value, dim, first, n, rank)

@@ -26,8 +26,7 @@ from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import read_document, write_document
 from t10.core.dtypes import numpy_dtype
-from t10.core.graph import Graph, TensorValue
-from t10.core.orders import stored_weights
+from t10.core.graph import Graph, TensorValue, as_stored
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, registry
@@ -125,7 +124,8 @@ class Executable:
 
         if progress:
             progress("run", 0, 1)
-        return simulate(self.plan, self.chip, self.costs(), self.weights, arrays, progress=step)
+        stored = as_stored(arrays, self.plan.graph.inputs)
+        return simulate(self.plan, self.chip, self.costs(), self.weights, stored, progress=step)
 
     def report(self) -> Report:
         """Return what the model costs: modelled cycles, bytes per core, traffic, planner times."""
@@ -314,7 +314,7 @@ def compile(
         plan=compiled.plan,
         chip=spec,
         module=compiled.text,
-        weights={**stored_weights(imported.weights, compiled.orders), **compiled.constants},
+        weights={**as_stored(imported.weights, compiled.plan.graph.weights), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=registry.name_of(costs),
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,

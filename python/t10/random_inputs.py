@@ -77,8 +77,8 @@ def random_inputs(
     drawn: Arrays = {}
     read = {operand.name for spec in graph.operators for operand in spec.operands}
     sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}
-    for value in graph.inputs:
-        dtype = numpy_dtype(value.host_dtype)
+    for value in graph.signature[0]:
+        dtype = numpy_dtype(value.dtype)
         if value.name not in sources:
             drawn[value.name] = np.zeros(value.shape, dtype)
         elif dtype.kind == "f":

@@ -9,10 +9,10 @@
 // RUN: filecheck %s --check-prefix=PAGE < %t/report.html
 // RUN: t10 report %t --quiet --no-plots > %t/empty.txt
 
-// COMPILE: model {{.*}}(1 operators)
+// COMPILE: model {{.*}}(1 operator)
 // COMPILE: chip {{.*}}test-4: 4 cores
 // COMPILE: cycles (modelled, ipu)
-// COMPILE: plan {{ *}}optimal over {{[0-9]+}} states of 1 operators: no choice takes fewer than
+// COMPILE: plan {{ *}}optimal over {{[0-9]+}} states of 1 operator: no choice takes fewer than
 // COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz
 
 // PLAN: "format": "t10-plan"

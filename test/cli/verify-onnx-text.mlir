@@ -7,6 +7,8 @@
 // CHECK: plan proved
 // CHECK: verified
 // STRICT: differs
+// STRICT: test-4: {{.*}} (modelled, instruction-set simulator); random inputs
+// STRICT: planned: {{[0-9,]+}} cycles (+0.00%)
 // STRICT: FAILED: outputs differ by more than the tolerance: y[{{.*}}] is {{.*}}, expected {{.*}} (iss, seed {{.*}})
 module attributes {"onnx-mlir.symbol-postfix" = "m"} {
   func.func @main_graph(%arg0: tensor<2x3xf32> {onnx.name = "x"}) -> (tensor<2x3xf32> {onnx.name = "y"}) {

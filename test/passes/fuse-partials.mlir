@@ -7,7 +7,7 @@
 // RUN: not t10-opt --t10-fuse=partials=f64 %s 2>&1 | filecheck %s --check-prefix=BAD
 
 // NEGATIVE: the tolerance of partials is -1.0 (expected a number of at least 0)
-// BAD: partials is 'f64' (expected f32, f16 or auto)
+// BAD: partials is 'f64' (expected f32, mixed, f16 or auto)
 
 // A product of f16 summed in f32 and rounded at once, as importers write it: the sum is kept in f16.
 // CHECK-LABEL: func.func @rounded

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from support.task_reference import offsets, output_offsets, span, task_result
 from t10.core.codelet import Compiled, Pointer, Scratch
 from t10.core.dtypes import numpy_dtype
+from t10.core.products import SUMS_BYTES
 from t10.core.task import Task, TaskOperand
 from t10.isa.assembler import assemble
 from t10.isa.image import Image
@@ -126,7 +127,8 @@ def checked(task: Task, compiled: Compiled, prepared: Prepared, cycles: int) -> 
     size = numpy_dtype(task.output.dtype).itemsize
     slots = prepared.addresses[-1] + output_offsets(task) * size
     found = _gather(prepared.memory, slots, task.output.dtype)
-    touched = _touched(prepared.memory, prepared.before, compiled, slots, size)
+    rooms = _rooms(task, compiled, prepared.addresses)
+    touched = _touched(prepared.memory, prepared.before, compiled, slots, size, rooms)
     return Run(found, task_result(task, prepared.flats, prepared.old), cycles, touched)
 
 
@@ -220,10 +222,21 @@ def _launch(machine: Machine, compiled: Compiled, image: Image) -> int:
     return machine.run_vertex(0, image.symbols[codelet.entry], STATE, codelet.kind)
 
 
-def _touched(memory: Array, before: Array, compiled: Compiled, slots: Array, size: int) -> tuple[int, ...]:
+def _rooms(task: Task, compiled: Compiled, addresses: Sequence[int]) -> list[int]:
+    """Return where the inputs begin that are written as well: room for sums."""
+    pairs = zip(compiled.codelet.fields, compiled.words, strict=True)
+    written = [word.operand for field, word in pairs if field.kind == "inout" and isinstance(word, Pointer)]
+    return [addresses[number] for number in written if number < len(task.inputs)]
+
+
+def _touched(
+    memory: Array, before: Array, compiled: Compiled, slots: Array, size: int, rooms: Sequence[int]
+) -> tuple[int, ...]:
     """Return addresses of bytes that changed and must not have."""
     changed = memory != before
     changed[(slots.reshape(-1) - BASE)[:, None] + np.arange(size)] = False
+    for room in rooms:
+        changed[room - BASE : room - BASE + SUMS_BYTES] = False
     changed[SCRATCH - BASE : SCRATCH - BASE + compiled.scratch_bytes] = False
     changed[STACK_TOP - BASE - compiled.codelet.stack_bytes : STACK_TOP - BASE] = False
     return tuple(int(a) + BASE for a in np.flatnonzero(changed)[:64])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from math import prod
 from random import Random
@@ -31,6 +32,15 @@ def product_of(operands: Operands, reduced: set[int], types: tuple[str, str] = T
     inputs = (_operand("x", "activation", dtype, x), _operand("w", "weight", dtype, w))
     output = _operand("out", "output", acc_dtype, out)
     return OperatorSpec("product", "contraction", axes, inputs, output, "sum", body, acc_dtype)
+
+
+def handed_on_rounded(spec: OperatorSpec) -> OperatorSpec:
+    """Return a product of f16 that is summed in f32 as one that a core rounds to f16 to hand it on."""
+    body, n = spec.body, spec.body.n_inputs + len(spec.body.ops)
+    rounded = ScalarFunction(2, (*body.ops, ScalarOp("arith.truncf", (body.result,), "f16")), n)
+    return replace(
+        spec, body=rounded, acc_dtype="f16", output=replace(spec.output, dtype="f16"), epilogue=None
+    )
 
 
 def random_product(rng: Random) -> OperatorSpec:

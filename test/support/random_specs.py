@@ -6,6 +6,7 @@ element type.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -209,6 +210,31 @@ def _epilogue(
             ScalarOp("arith.truncf" if letter == "f" else "arith.trunci", (first + len(ops) - 1,), dtype)
         )
     return ScalarFunction(first, tuple(ops), first + len(ops) - 1), extra
+
+
+def with_position(rng: Random, spec: OperatorSpec) -> OperatorSpec:
+    """Return an operator whose epilogue keeps what it makes at some points, by their indices, and else has 1."""
+    output, before = spec.output, spec.epilogue or identity()
+    axes = sorted(output.axes)
+    first, last = rng.choice(axes), rng.choice(axes)
+    one = "1.0" if is_float(output.dtype) else "1"
+    n = before.n_inputs + len(before.ops)
+    ops = (
+        *before.ops,
+        ScalarOp("index", (), "index", str(first)),
+        ScalarOp("index", (), "index", str(last)),
+        ScalarOp("const", (), "index", str(rng.randrange(spec.extents[last]))),
+        ScalarOp("arith.addi", (n + 1, n + 2), "index"),
+        ScalarOp("arith.cmpi", (n, n + 3), "i1", rng.choice(["sgt", "sle", "ne"])),
+        ScalarOp("const", (), output.dtype, one),
+        ScalarOp("arith.select", (n + 4, before.result, n + 5), output.dtype),
+    )
+    return replace(spec, epilogue=ScalarFunction(before.n_inputs, ops, n + 6))
+
+
+def with_positions(rng: Random, graph: Graph) -> Graph:
+    """Return a graph whose epilogues depend on where in the result a point lies."""
+    return replace(graph, operators=tuple(with_position(rng, spec) for spec in graph.operators))
 
 
 def _kind(

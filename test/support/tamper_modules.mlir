@@ -20,6 +20,17 @@ func.func @main(%a: tensor<6x6xf16>, %b: tensor<6x6xf16>) -> tensor<6x6xf32> {
   return %c : tensor<6x6xf32>
 }
 // -----
+// crossed: --t10-partition="chip=test-16 f-op=2,2,1 ft=1x1x2,1x1x2,1x1x1"
+// Products that want their operands stored in different orders: each transposes one on its way.
+func.func @main(%a: tensor<6x6xf16>, %b: tensor<6x6xf16>) -> (tensor<6x6xf32>, tensor<6x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<6x6xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %c = linalg.matmul ins(%a, %b : tensor<6x6xf16>, tensor<6x6xf16>) outs(%i : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %d = linalg.matmul ins(%b, %a : tensor<6x6xf16>, tensor<6x6xf16>) outs(%i : tensor<6x6xf32>) -> tensor<6x6xf32>
+  return %c, %d : tensor<6x6xf32>, tensor<6x6xf32>
+}
+// -----
 // two_axes: --t10-partition="chip=test-16 f-op=3,4,1 ft=1x1x4,1x3x1,1x1x1"
 // Two loops: B rotates along n in 3 steps, A along k in 4, to and fro.
 func.func @main(%a: tensor<6x8xf32>, %b: tensor<8x12xf32> {t10.weight}) -> tensor<6x12xf32> {

@@ -44,7 +44,10 @@ def task_result(task: Task, inputs: Sequence[Array], before: Array) -> Array:
     """
     values = [_read(task, operand, flat) for operand, flat in zip(task.inputs, inputs, strict=True)]
     index = _index_of(task)
-    value = evaluate(task.body, values, index).astype(numpy_dtype(task.output.dtype))
+    value = evaluate(task.body, values, index)
+    if task.combine != "sum" or (value.dtype, task.output.dtype) != (np.float32, "f16"):
+        # What is wider than its sum is rounded as that is.
+        value = value.astype(numpy_dtype(task.output.dtype))
     value = np.broadcast_to(value, task.extents)
     for selector in task.selectors:
         counts = evaluate(selector.index, values, index).astype(np.int64) == index(selector.axis)

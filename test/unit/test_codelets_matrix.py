@@ -256,6 +256,30 @@ def test_one_text_for_all_sizes() -> None:
     assert first.words != second.words
 
 
+@pytest.mark.parametrize("initial", [True, False])
+@pytest.mark.parametrize("n", [24, 26, 30, 62, 100, 148])
+@pytest.mark.parametrize("depth", [16, 48, 160])
+def test_one_column_goes_two_rows_at_a_time(n: int, depth: int, initial: bool) -> None:
+    task = replace(matmul(1, n, depth, "f16", "f32"), initial=initial)
+    found = [compiled(way) for way in ways(task) if way.structure.kit.is_twin]
+    assert len(found) == 1
+    taken = FAMILY.compile(task)
+    assert taken is None or cycles_where_it_lies(task, taken) <= check(task, found[0], seed=n)
+
+
+@pytest.mark.parametrize("n", [22, 23, 25, 63])
+def test_odd_and_few_rows_of_one_column_go_one_at_a_time(n: int) -> None:
+    assert not [way for way in ways(matmul(1, n, 64, "f16", "f32")) if way.structure.kit.is_twin]
+
+
+def test_products_with_a_vector_stream_their_weights() -> None:
+    task = matmul(1, 452, 160, "f16", "f32")
+    taken = FAMILY.compile(task)
+    assert taken is not None
+    # 3.3 weights a cycle.
+    assert check(task, taken) <= 21_700
+
+
 def test_vectors_are_left_to_the_vector_unit() -> None:
     assert FAMILY.compile(matmul(1, 16, 256, "f16", "f32")) is None
 
@@ -295,9 +319,10 @@ int main() {{
         matmul(17, 20, 24, "f16", "f32"),
         matmul(9, 21, 35, "f16", "f32"),
         matmul(13, 18, 15, "f32", "f32"),
+        matmul(1, 128, 96, "f16", "f32"),
         convolution(3, 5, 8, 3, 3, 3, ("f16", "f32"), stride=2, dilation=1, groups=1),
     ],
-    ids=("aligned", "copied", "floats", "convolution"),
+    ids=("aligned", "copied", "floats", "twin", "convolution"),
 )
 def test_cpp_references_compute_the_same(task: Task, tmp_path: Path) -> None:
     compiled = FAMILY.compile(task)

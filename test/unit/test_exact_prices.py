@@ -11,14 +11,15 @@ from zlib import crc32
 import numpy as np
 import pytest
 from support import specs
-from support.random_specs import random_operator
+from support.random_specs import random_operator, with_position
 
 from t10.chip import load_chip
 from t10.core.arrays import Bools, Ints, different_rows
+from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
-from t10.cost import IpuCostModel
+from t10.cost import IpuCostModel, operator_cycles
 from t10.plan.options import PlanOptions
-from t10.plan.search.evaluate import evaluate
+from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.operator import search_operator
 from t10.plan.search.temporal import TemporalSpace
@@ -99,6 +100,24 @@ def test_a_search_is_told_what_evaluation_says_of_counted_steps(spec: OperatorSp
     for plan in plans(rng, spec, PLANS):
         found, wanted = priced(spec, cost, plan)
         assert found == wanted
+
+
+def test_a_search_is_told_what_plans_take_whose_epilogues_depend_on_positions() -> None:
+    """Windows wrap or do not; no bound is above the price of what is cut there."""
+    rng, cost, n_wrapping = Random(11), IpuCostModel(CHIP), 0
+    for _ in range(OPERATORS // 5):
+        spec = with_position(rng, random_operator(rng))
+        for plan in plans(rng, spec, PLANS):
+            placed = placed_plan(spec, *plan)
+            if placed is None or not wraps(spec, placed.ft[-1]):
+                continue
+            n_wrapping += 1
+            found, wanted = priced(spec, cost, plan)
+            assert found == wanted, f"{plan} of {spec}"
+            rows = np.array([plan[0]], np.int64), np.array([plan[1]], np.int64)
+            compute, least = (int(evaluate(spec, each, *rows).compute[0]) for each in (cost, cost.least))
+            assert least <= compute == operator_cycles(cost, spec, placed).compute, f"{plan} of {spec}"
+    assert n_wrapping > 2
 
 
 def test_a_price_above_the_most_is_a_bound_of_it() -> None:

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from support import models
 from support.linalg_numpy import run_module
 
-from t10.core.orders import stored_weights
+from t10.core.graph import as_stored
 from t10.dialect.mlir import passmanager, walk
 from t10.frontend.imported import ImportedModel
 from t10.frontend.importer import import_model, import_proto
@@ -72,8 +72,9 @@ def test_fused_module_equals_onnxruntime(stem: str) -> None:
     with imported.module.context:
         Fuse().apply(imported.module)
         assert imported.module.operation.verify()
-        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
-        found = run_module(imported.module, {**inputs, **weights})
+        graph = read_graph(imported.module).graph
+        stored = as_stored({**inputs, **imported.weights}, (*graph.inputs, *graph.weights))
+        found = run_module(imported.module, stored)
     _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
 
 
@@ -127,6 +128,7 @@ def test_reshapes_of_results_with_extents_of_1_are_split(tmp_path: Path) -> None
     imported = import_model(path)
     with imported.module.context:
         Fuse().apply(imported.module)
-        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
-        found = run_module(imported.module, {**inputs, **weights})
+        graph = read_graph(imported.module).graph
+        stored = as_stored({**inputs, **imported.weights}, (*graph.inputs, *graph.weights))
+        found = run_module(imported.module, stored)
     _assert_close(found, _reference(path, inputs))

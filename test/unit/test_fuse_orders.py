@@ -14,7 +14,7 @@ from support.random_models import random_model
 
 import t10
 from t10.core.expression import OperatorSpec
-from t10.core.orders import stored_weights
+from t10.core.graph import as_stored
 from t10.cost.matrix import matrix_axes
 from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
@@ -36,8 +36,9 @@ def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Pa
     with imported.module.context:
         Fuse().apply(imported.module)
         assert imported.module.operation.verify()
-        weights = stored_weights(imported.weights, read_graph(imported.module).orders)
-        found = run_module(imported.module, {**inputs, **weights})
+        graph = read_graph(imported.module).graph
+        stored = as_stored({**inputs, **imported.weights}, (*graph.inputs, *graph.weights))
+        found = run_module(imported.module, stored)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5 * max(np.abs(value).max(), 1))
 

@@ -30,6 +30,7 @@ from t10.core.graph import Graph
 from t10.plan import PlanOptions, plan_module
 from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint import choose, costs, states
+from t10.plan.joint.selection import Selection
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
 from t10.plan.options import Method
@@ -235,6 +236,20 @@ def test_every_graph_is_planned_right_by_either_method(graph: Graph, method: Met
     result = executed(plan, CHIP, random_values((*graph.inputs, *graph.weights)))
     assert result.cycles == sum_of_cycles(plan)
     assert result.peak_bytes == plan.peak_bytes
+
+
+def test_a_choice_of_algorithm_1_is_taken_where_it_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that ends within the gap may come back with a choice that is slower."""
+
+    def poor(selection: Selection, *others: object) -> Solution:
+        del others
+        rows = np.array([selection.rows_of(step).start for step in range(selection.n_operators)])
+        return Solution(rows, selection.cycles(rows), 1)
+
+    monkeypatch.setattr(choose, "solve", poor)
+    found = plan_module(residual_graph(), CHIP).optimality
+    assert found is not None
+    assert found.priced_cycles == min(found.literal_cycles, found.aware_cycles)
 
 
 def test_no_clock_ends_the_search_unless_a_time_limit_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

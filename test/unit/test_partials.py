@@ -17,7 +17,14 @@ from t10.arrays import write_arrays
 from t10.attack.partials import Allowance
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.cli import main
-from t10.core.partials import DEFAULT_TOLERANCE, LONG_SUM, ONE_PASS_ROWS, Partials, partials_error
+from t10.core.partials import (
+    DEFAULT_TOLERANCE,
+    LONG_SUM,
+    ONE_PASS_ROWS,
+    Partials,
+    allowed_errors,
+    partials_error,
+)
 from t10.errors import InputError
 from t10.explain import explain_operator
 from t10.reference import OnnxRuntime, load_onnx
@@ -150,7 +157,7 @@ def test_auto_leaves_long_products_of_few_rows_alone() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("f64",), "partials is 'f64' (expected f32, f16 or auto)"),
+        (("f64",), "partials is 'f64' (expected f32, mixed, f16 or auto)"),
         (("auto", -1.0), "is -1.0 (expected a number of"),
     ],
 )
@@ -172,7 +179,7 @@ def test_all_engines_sum_in_f16_within_what_is_allowed(tmp_path: Path) -> None:
     x = np.random.default_rng(1).normal(0, 1, (4, SHORT)).astype(np.float16)
     reference = OnnxRuntime(load_onnx(path), path)
     expected = reference.outputs({"x": x})["y"]
-    allowed = Allowance(reference, executable.plan.graph.operators).of({"x": x})["y"]
+    allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
     # Two products in a row: about the larger bound, and not many times as much.
     assert partials_error(LONG) / 4 < allowed < 4 * partials_error(LONG)
     write_program(executable, lowered(executable), tmp_path)
@@ -186,17 +193,104 @@ def test_all_engines_sum_in_f16_within_what_is_allowed(tmp_path: Path) -> None:
         assert np.abs(value - expected).max() <= (5e-3 + allowed) * largest, engine
 
 
+ROWS, INNER, COLUMNS = 32, 192, 40
+
+
+def biased(folder: Path, n_rows: int = ROWS) -> Path:
+    """Write y = relu(x * w + b): a product of 192 terms, of as many rows as are given."""
+    generator = np.random.default_rng(0)
+    weights = {
+        "w": generator.normal(0, 0.1, (INNER, COLUMNS)).astype(np.float16),
+        "b": generator.normal(0, 1, COLUMNS).astype(np.float16),
+    }
+    graph = helper.make_graph(
+        [
+            node("MatMul", ["x", "w"], ["h"], name="product"),
+            node("Add", ["h", "b"], ["s"], name="bias"),
+            node("Relu", ["s"], ["y"], name="relu"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", HALF, [n_rows, INNER])],
+        [helper.make_tensor_value_info("y", HALF, [n_rows, COLUMNS])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    path = folder / "b.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
+    return path
+
+
+def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path) -> None:
+    path = biased(tmp_path)
+    executable = t10.compile(path, chip="test-16", partials="mixed", program=True)
+    assert kept(executable) == {"product": "mixed"}
+    (spec,), (scheduled,) = executable.plan.graph.operators, executable.plan.operators
+    n_parts = scheduled.active.plan.f_op[spec.reduction_axes[0]]
+    assert scheduled.active.plan.n_sub_tasks == 1
+    assert n_parts > 1
+    error = executable.report().operators[0].partials_error
+    assert error == partials_error(n_parts - 1) + 2.0**-11
+    assert error < partials_error(INNER) / 2
+    assert partials_text(executable.report()).startswith("mixed in 1 of 1 operators")
+    x = np.random.default_rng(1).normal(0, 1, (ROWS, INNER)).astype(np.float16)
+    reference = OnnxRuntime(load_onnx(path), path)
+    expected = reference.outputs({"x": x})["y"]
+    allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
+    assert error / 4 < allowed < 4 * error
+    write_program(executable, lowered(executable), tmp_path)
+    tiles = run_on_tiles(executable, {"x": x})
+    assert tiles.cycles == executable.report().total_cycles
+    found = {
+        "plan": executable.run({"x": x})["y"],
+        "iss": tiles.outputs["y"],
+        "poplar-host": run_on_host(executable, tmp_path, {"x": x})["y"],
+    }
+    largest = np.abs(expected).max()
+    for engine, value in found.items():
+        assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+
+
+def test_mixed_partials_hand_on_half_the_bytes(tmp_path: Path) -> None:
+    path = biased(tmp_path)
+    wide, mixed = (t10.compile(path, chip="test-16", partials=kind) for kind in ("f32", "mixed"))
+    assert mixed.report().total_cycles < wide.report().total_cycles
+    wide.save(tmp_path / "wide")
+    pinned = t10.compile(path, chip="test-16", partials="mixed", plan=tmp_path / "wide" / "plan.json")
+    assert 2 * pinned.report().traffic_bytes.reduce == wide.report().traffic_bytes.reduce
+
+
+def test_mixed_partials_leave_few_rows_alone(tmp_path: Path) -> None:
+    path = biased(tmp_path, ONE_PASS_ROWS)
+    assert kept(t10.compile(path, chip="test-16", partials="mixed")) == {"product": "f32"}
+
+
+def test_mixed_partials_need_room_in_the_shift_buffer(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        t10.compile(biased(tmp_path), chip="test-16:shift_buffer_bytes=4096", partials="mixed")
+    assert "which has 4,096 bytes (expected at least 8,192)" in caught.value.message
+
+
+@pytest.mark.parametrize(("n_parts", "length"), [(1, 64), (4, 64), (16, 16), (64, 4)])
+def test_parts_that_are_rounded_are_within_the_bound(n_parts: int, length: int) -> None:
+    terms = np.random.default_rng(n_parts).normal(0.5, 1, (4000, n_parts, length)).astype(np.float32)
+    exact = terms.astype(np.float64).sum((1, 2))
+    size = np.abs(exact) + np.sqrt((terms.astype(np.float64) ** 2).sum((1, 2)))
+    parts = terms.sum(-1, dtype=np.float32).astype(np.float16)
+    off = np.abs(sequential(parts.astype(np.float32)) - exact) / size
+    bound = partials_error(n_parts - 1) + 2.0**-11
+    assert bound / 20 <= off.max() <= bound
+
+
 def test_sums_in_f32_are_allowed_nothing_more(tmp_path: Path) -> None:
     path = model(tmp_path)
     x = np.ones((4, SHORT), np.float16)
     reference = OnnxRuntime(load_onnx(path), path)
-    assert Allowance(reference, t10.compile(path, chip="test-4").plan.graph.operators).of({"x": x}) == {}
+    assert Allowance(reference, allowed_errors(t10.compile(path, chip="test-4").plan)).of({"x": x}) == {}
 
 
 def test_large_inputs_may_overflow_sums_in_f16(tmp_path: Path) -> None:
     path = model(tmp_path)
     reference = OnnxRuntime(load_onnx(path), path)
-    allowance = Allowance(reference, t10.compile(path, chip="test-4", partials="f16").plan.graph.operators)
+    allowance = Allowance(reference, allowed_errors(t10.compile(path, chip="test-4", partials="f16").plan))
     x = np.ones((4, SHORT), np.float16)
     assert not allowance.overflows({"x": x})
     assert allowance.overflows({"x": 20_000 * x})

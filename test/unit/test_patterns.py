@@ -11,7 +11,7 @@ from support.draw import drawn
 from support.linalg_numpy import run_module
 
 from t10.chip import load_chip
-from t10.core.orders import stored_weights
+from t10.core.graph import as_stored
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir, new_context, walk
 from t10.frontend.importer import import_model
@@ -191,7 +191,7 @@ def test_a_relayout_to_where_an_input_rests_goes_and_the_numbers_stay() -> None:
     random = np.random.default_rng(0)
     shapes = {value.name: value.shape for value in planned.plan.graph.inputs}
     inputs = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    weights = {**stored_weights(imported.weights, planned.orders), **planned.constants}
+    weights = {**as_stored(imported.weights, planned.plan.graph.weights), **planned.constants}
     cost = IpuCostModel(chip)
     wanted = simulate(planned.plan, chip, cost, weights, inputs).outputs
     plan, constants = read_module_plan(placed, chip, "ipu", "canonicalized")

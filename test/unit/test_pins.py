@@ -149,11 +149,12 @@ def test_a_pinned_pace_selects_among_the_factors_searched(tmp_path: Path) -> Non
     ("pin", "kind", "text"),
     [
         ({"name": "frist", "f_op": [1, 1, 1]}, InputError, "did you mean first"),
-        ({"name": "first", "f_op": [2, 2]}, InfeasiblePlanError, "expected 3 factors"),
+        ({"name": "first", "f_op": [2, 2]}, InputError, "f_op has 2 numbers for 3 axes"),
+        ({"name": "first", "f_op": {"z": 2}}, InputError, "f_op names axis 'z'"),
         ({"name": "first", "f_op": [4, 8, 1]}, InfeasiblePlanError, "needs 32 cores, expected at most 16"),
         ({"name": "first", "f_op": [2, 2, 1], "rp": [0, 0, 5]}, InfeasiblePlanError, "expected one of"),
         ({"name": "first", "f_op": [2, 2, 1], "ft": {"q": {"k": 2}}}, InputError, "ft names tensor 'q'"),
-        ({"name": "first", "f_op": [2, 2, 1], "ft": [[1, 1, 2]]}, InfeasiblePlanError, "expected 3 rows"),
+        ({"name": "first", "f_op": [2, 2, 1], "ft": [[1, 1, 2]]}, InputError, "ft has 1 rows for 3 tensors"),
         (
             {"name": "first", "f_op": [2, 2, 1], "ft": {"x": {"k": 3}}},
             InfeasiblePlanError,
@@ -248,6 +249,10 @@ def test_a_file_of_pins_says_what_is_wrong_with_its_form(tmp_path: Path) -> None
         ('{"format": "t10-pins", "version": 2}', "version: found 2"),
         ('{"format": "t10-pins", "version": 1, "operators": [{"name": "a"}]}', "f_op"),
         ('{"format": "t10-report", "version": 1}', "format: found 't10-report'"),
+        (
+            '{"format": "t10-pins", "version": 1, "operators": [{"name": "a", "f_op": [1e300]}]}',
+            "should be a valid integer, found 1e",
+        ),
     ):
         path = tmp_path / "pins.json"
         path.write_text(text)

@@ -14,12 +14,13 @@ from support.random_cases import CORE_COUNTS, small_chip
 from support.specs import matmul, one_operator_graph
 
 from t10.chip import ChipSpec, load_chip
+from t10.codelets.image import assembled
 from t10.core.graph import TensorValue, View
 from t10.core.plan import CostedPlan, Cycles
 from t10.core.program import Arrive, Reduce, Shift
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost import IpuCostModel
-from t10.emit.lower import lowered_parts
+from t10.emit.lower import lower, lowered_parts
 from t10.emit.patterns import moved
 from t10.errors import UnsupportedOpError
 from t10.plan.memory.room import DataRoom
@@ -27,7 +28,9 @@ from t10.plan.schedule import as_placed, costed_arrivals, restore_module
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 from t10.profile.steps import timed
+from t10.sim.device import run_device
 from t10.sim.device.phase import ExchangeModel, pattern_time
+from t10.sim.plan_level import simulate
 
 SHARES, CASES_PER_SHARE, N_DRAWN = 10, 40, 1
 MOST_REFUSED = 0.1
@@ -41,17 +44,27 @@ HARD = {
 }
 """Seeds, and what was priced otherwise."""
 
-SMALL_BUFFER_BYTES = 256
+HARD_POSITIONS = {
+    19: "the last core has less of the result than others",
+    1191: "windows wrap along an axis that an epilogue names",
+    1874: "windows of a sum that all members have wrap so",
+}
+"""Seeds of which epilogues depend on where a point lies, and what was priced otherwise."""
+
+SMALL = {"shift_buffer_bytes": 256, "largest_transfer_words": 7}
 
 
-def planned(seed: int, shift_buffer_bytes: int = 0) -> tuple[ChipSpec, ModulePlan]:
-    """Return a graph under a random plan, priced where its buffers lie."""
+def planned(seed: int, *, positions: bool = False, **fields: int) -> tuple[ChipSpec, ModulePlan]:
+    """Return a graph under a random plan on a chip with these fields, priced where its buffers lie.
+
+    Its epilogues depend on where in the result a point lies if `positions` says so.
+    """
     rng = Random(seed)
-    chip = small_chip(rng.choice(CORE_COUNTS[1:]))
-    if shift_buffer_bytes:
-        chip = chip.model_copy(update={"shift_buffer_bytes": shift_buffer_bytes})
+    chip = small_chip(rng.choice(CORE_COUNTS[1:])).model_copy(update=fields)
     cost = IpuCostModel(chip)
-    plan = random_plans.random_module(rng, random_specs.random_graph(rng), chip)
+    graph = random_specs.random_graph(rng)
+    graph = random_specs.with_positions(rng, graph) if positions else graph
+    plan = random_plans.random_module(rng, graph, chip)
     return chip, as_placed(costed_arrivals(plan, chip, cost), chip, cost)
 
 
@@ -66,9 +79,9 @@ def by_kind(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Iterator
     yield from zip(took, prices, took.values(), strict=True)
 
 
-def differences(seed: int, shift_buffer_bytes: int = 0) -> list[str]:
+def differences(seed: int, *, positions: bool = False, **fields: int) -> list[str]:
     """Return what takes something else than its price; raises `UnsupportedOpError` for what has no code."""
-    chip, plan = planned(seed, shift_buffer_bytes)
+    chip, plan = planned(seed, positions=positions, **fields)
     measured = timed(lowered_parts(plan, chip, IpuCostModel(chip)), plan, chip)
     return [
         f"{seed}: {each.name}: {kind} takes {took}, planned {price}"
@@ -83,15 +96,41 @@ def test_a_random_plan_takes_its_price(seed: int) -> None:
     assert differences(seed) == []
 
 
+def test_a_reduction_whose_parts_are_several_transfers_takes_its_price() -> None:
+    seeds = [seed for seed in range(40) if planned(seed)[1].operators[0].active.cycles.reduce]
+    assert len(seeds) > 2
+    for seed in seeds:
+        assert differences(seed, largest_transfer_words=2) == []
+
+
+@pytest.mark.parametrize("seed", HARD_POSITIONS, ids=lambda seed: HARD_POSITIONS[seed].replace(" ", "-"))
+def test_an_epilogue_that_depends_on_positions_takes_its_price(seed: int) -> None:
+    assert differences(seed, positions=True) == []
+
+
+@pytest.mark.parametrize("seed", [0, 82, *HARD_POSITIONS])
+def test_an_epilogue_that_depends_on_positions_computes_what_the_plan_says(seed: int) -> None:
+    chip, plan = planned(seed, positions=True)
+    arrays = random_specs.random_arrays(Random(seed), plan.graph)
+    weights, inputs = (
+        {tensor.name: arrays[tensor.name] for tensor in tensors}
+        for tensors in (plan.graph.weights, plan.graph.inputs)
+    )
+    program = lower(plan, chip, IpuCostModel(chip))
+    ran = run_device(program, chip, assembled(program.codelets, chip.tile_memory), weights, inputs)
+    for name, due in simulate(plan, chip, IpuCostModel(chip), weights, inputs).outputs.items():
+        np.testing.assert_array_equal(ran.outputs[name], due)
+
+
 @pytest.mark.parametrize("share", drawn(range(SHARES), N_DRAWN))
 def test_random_plans_take_their_prices(share: int) -> None:
-    """Every second one on a chip whose shift buffer takes a part or two at once."""
+    """Half of them on chips of small shift buffers and short transfers; half with epilogues that use positions."""
     found: list[str] = []
     n_refused = 0
     for number in range(CASES_PER_SHARE):
         try:
             seed = 1000 + share * CASES_PER_SHARE + number
-            found += differences(seed, SMALL_BUFFER_BYTES if number % 2 else 0)
+            found += differences(seed, positions=number % 4 > 1, **(SMALL if number % 2 else {}))
         except UnsupportedOpError:
             n_refused += 1
     assert found == []

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from support import specs
 from support.plans import ROTATING, two_operator_plan
 
 from t10.chip import load_chip
@@ -16,9 +17,11 @@ from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival, Optimality
 from t10.errors import InputError
+from t10.plan import plan_module
+from t10.profile.notation import scalar_function
 from t10.report import Report, build_report, read_report, report_schema, write_report
 from t10.report.page import write_page
-from t10.report.table import bytes_text, milliseconds_text, optimality_text, slowest
+from t10.report.table import bytes_text, milliseconds_text, optimality_text, report_text, slowest
 from t10.report.trace import planned_trace, simulated_trace
 from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
 from t10.sim.result import PhaseRecord
@@ -102,6 +105,20 @@ def test_the_text_says_that_cycles_are_modelled() -> None:
     assert "410 cycles (modelled, ipu)" in text
     assert "matmul" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(("dtype", "n_made_up"), [("f32", 1), ("f16", 0)])
+def test_the_text_says_where_code_branches_on_data_that_is_made_up(dtype: str, n_made_up: int) -> None:
+    """Sines of f32 do, of f16 not. Without a program nothing is timed."""
+    body, _ = scalar_function("0 1 addf sin", [dtype, dtype])
+    spec = replace(specs.elementwise((4, 6), dtype=dtype), body=body)
+    chip = load_chip("test-4")
+    plan = plan_module(specs.one_operator_graph(spec), chip)
+    assert build_report(plan, chip).n_timed_on_data == 0
+    report = build_report(plan, chip, timed_cycles=100)
+    assert report.n_timed_on_data == n_made_up
+    told = "made-up data in 1 operator whose code branches on it"
+    assert (told in " ".join(report_text(report).split())) == bool(n_made_up)
 
 
 def test_algorithm_1_is_compared_at_prices_of_the_same_kind() -> None:

@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from t10.core.graph import Parts, TensorValue, as_stored
 from t10.core.orders import (
     composed,
     given_order,
@@ -14,7 +15,6 @@ from t10.core.orders import (
     permuted,
     relative,
     significant,
-    stored_weights,
 )
 from t10.plan.memory.storage import (
     REORDERED,
@@ -74,10 +74,19 @@ def test_dims_are_moved_to_the_end_in_the_sequence_named() -> None:
 
 def test_weights_with_an_order_are_transposed_and_lie_in_a_row() -> None:
     weights = {"w": np.arange(6).reshape(2, 3), "b": np.arange(3)}
-    stored = stored_weights(weights, {"w": (1, 0)})
+    stored = as_stored(weights, [TensorValue("w", (3, 2), "f16", order=(1, 0))])
     np.testing.assert_array_equal(stored["w"], weights["w"].T)
     assert stored["w"].flags.c_contiguous
     assert stored["b"] is weights["b"]
+
+
+def test_weights_are_put_behind_one_another_and_then_in_order() -> None:
+    given = {"a": np.arange(6).reshape(2, 3), "b": np.arange(8).reshape(2, 4), "c": np.arange(3)}
+    made = TensorValue("a (+1)", (7, 2), "f16", order=(1, 0), parts=Parts(1, ("a", "b")))
+    stored = as_stored(given, [made])
+    assert made.host_shape == (2, 7)
+    assert sorted(stored) == ["a (+1)", "c"]
+    np.testing.assert_array_equal(stored["a (+1)"], np.hstack([given["a"], given["b"]]).T)
 
 
 def test_a_weight_takes_the_summed_axis_to_its_end() -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from t10.arrays import Arrays
 from t10.core.expression import OperatorSpec
-from t10.core.partials import allowed_error
 from t10.errors import InputError
 from t10.reference import LARGEST_F16, OnnxRuntime, relative_error
 
@@ -37,8 +36,8 @@ _RAW, _OFF, _SIZE, _SQUARE, _LEAST = "t10.raw.", "t10.off.", "t10.size.", "t10.s
 class Allowance:
     """A model whose sums in f16 are off by their bounds."""
 
-    def __init__(self, model: OnnxRuntime, operators: Iterable[OperatorSpec]) -> None:
-        """Keep the model, and the bounds of its compiled operators by the nodes that they come from."""
+    def __init__(self, model: OnnxRuntime, operators: Iterable[tuple[OperatorSpec, float]]) -> None:
+        """Keep the model, and the bounds (`allowed_errors`) of its operators by the nodes that they come from."""
         self._model = model
         self._errors, self._elsewhere = errors_by_node(model.model, operators)
         self._changed: OnnxRuntime | None = None
@@ -104,13 +103,14 @@ class Allowance:
         return self._changed
 
 
-def errors_by_node(model: Any, operators: Iterable[OperatorSpec]) -> tuple[dict[str, float], float]:
+def errors_by_node(
+    model: Any, operators: Iterable[tuple[OperatorSpec, float]]
+) -> tuple[dict[str, float], float]:
     """Return the largest bound by the first output of the node that operators come from, and that of all others."""
     outputs = {node.name or node.output[0]: node.output[0] for node in model.graph.node}
     errors: dict[str, float] = {}
     elsewhere = 0.0
-    for spec in operators:
-        error = allowed_error(spec)
+    for spec, error in operators:
         if not error:
             continue
         name = _node_of(spec.location, outputs)

@@ -20,6 +20,7 @@ from t10.attack.engines import prepared
 from t10.attack.judging import Judge
 from t10.attack.partials import Allowance
 from t10.backend import Engine
+from t10.core.partials import allowed_errors
 from t10.driver import Executable, checked_inputs
 from t10.errors import T10Error
 from t10.reference import Comparison, OnnxRuntime
@@ -129,8 +130,8 @@ class Search:
             inputs = checked_inputs(executable.inputs, fitting(executable, cut.inputs))
             model, given = OnnxRuntime(cut.model, path), {**cut.inputs, **inputs}
             references = model.outputs(given)
-            operators = executable.plan.graph.operators if self.allows_partials else ()
-            more = Allowance(model, operators).of(given)
+            errors = allowed_errors(executable.plan) if self.allows_partials else ()
+            more = Allowance(model, errors).of(given)
             with prepared(executable, self.engines) as engines:
                 outputs, _ = engines.run(inputs)
         judge = Judge(model, self.tolerance)

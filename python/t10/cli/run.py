@@ -70,8 +70,7 @@ def _executed(
     time = milliseconds_text(result.cycles / executable.chip.clock_hz * 1000)
     say(console, f"{result.cycles:,} cycles, {time} (modelled, {source}): {cycles_line(by_kind)}")
     if isinstance(result, DeviceResult):
-        planned = executable.report().total_cycles
-        say(console, f"planned: {planned:,} cycles ({result.cycles / max(planned, 1) - 1:+.2%})")
+        say(console, planned_line(executable, result.cycles))
     if arguments.trace is not None:
         trace = simulated_trace(executable.plan, executable.chip, result.timeline)
         if isinstance(result, DeviceResult):
@@ -79,3 +78,9 @@ def _executed(
         write_trace(arguments.trace, trace, source)
         say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
     return result.outputs
+
+
+def planned_line(executable: Executable, cycles: int) -> str:
+    """Return what the plan says beside the cycles that its program took, and how far off that is."""
+    planned = executable.report().total_cycles
+    return f"planned: {planned:,} cycles" + (f" ({cycles / planned - 1:+.2%})" if planned else "")

@@ -103,9 +103,9 @@ def searching() -> argparse.ArgumentParser:
         "--partials",
         choices=KINDS,
         default="f32",
-        help="type in which sums of f16 are kept while they grow: f32; f16, which products are summed in at twice the "
-        "rate; auto: f16 in products that gain by it and whose error is bounded by the tolerance "
-        "(default: %(default)s)",
+        help="type in which sums of f16 are kept while they grow: f32; mixed: in products, f32 on a core and f16 "
+        "between cores; f16, which products are summed in at twice the rate; auto: f16 in products that gain by it and "
+        "whose error is bounded by the tolerance (default: %(default)s)",
     )
     parser.add_argument(
         "--partials-tolerance",

@@ -20,10 +20,11 @@ from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
+from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.core.partials import allowed_error
+from t10.core.partials import allowed_errors
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
 from t10.frontend.declared import use_declared_shapes
@@ -152,8 +153,8 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
 
     None as well where references are given for what is no ONNX model: nothing says how its errors grow.
     """
-    operators = executable.plan.graph.operators
-    if arguments.tolerance is not None or not any(map(allowed_error, operators)):
+    errors = allowed_errors(executable.plan)
+    if arguments.tolerance is not None or not any(error for _, error in errors):
         return None
     try:
         model = load_onnx(arguments.model)
@@ -163,7 +164,7 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
         return None
     if arguments.inputs is None:
         use_declared_shapes(model)
-    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), operators)
+    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), errors)
 
 
 def _cases(
@@ -245,8 +246,12 @@ def _tell(
     console: Console, arguments: Arguments, executable: Executable, cycles: int | None, tried: Sequence[Trial]
 ) -> None:
     """Print what it took, and which inputs there were."""
-    parts = [] if cycles is None else [_time(executable, cycles)]
+    is_emitted = engine_names(arguments.engine)[0] == "iss"
+    source = "instruction-set simulator" if is_emitted else executable.cost_model
+    parts = [] if cycles is None else [_time(executable, cycles, source)]
     say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
+    if cycles is not None and is_emitted:
+        say(console, f"  {planned_line(executable, cycles)}")
     for trial in tried:
         if trial.reach is not None:
             say(console, f"  {trial.story}")
@@ -278,9 +283,9 @@ def _verdict(wrong: Sequence[Finding], layer: str) -> str:
     return f"outputs differ by more than the tolerance: {found}"
 
 
-def _time(executable: Executable, cycles: int) -> str:
+def _time(executable: Executable, cycles: int, source: str) -> str:
     time = milliseconds_text(cycles / executable.chip.clock_hz * 1000)
-    return f"{cycles:,} cycles, {time} (modelled, {executable.cost_model})"
+    return f"{cycles:,} cycles, {time} (modelled, {source})"
 
 
 def _source(arguments: Arguments) -> str:

@@ -12,6 +12,7 @@ from t10.codelets.loops.family import LoopFamily
 from t10.codelets.matrix.family import MatrixFamily
 from t10.codelets.nest import copied_as_words, simplified
 from t10.codelets.reduce.family import ReduceFamily
+from t10.codelets.room import beside_room, has_room, without_room
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.scalar import ScalarFunction
@@ -59,10 +60,12 @@ def _use(families: Sequence[OwnFamily]) -> None:
 def compile_task(task: Task) -> Compiled:
     """Return a task as code; raises `UnsupportedOpError` where no family can compute it."""
     task = copied_as_words(simplified(task))
-    for family in families():
-        compiled = family.compile(task)
-        if compiled is not None:
-            return compiled
+    if has_room(task):
+        compiled = _first(task, (*_own, MatrixFamily()))
+        return compiled or beside_room(compile_task(without_room(task)))
+    compiled = _first(task, families())
+    if compiled is not None:
+        return compiled
     if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:
         raise UnsupportedOpError(
             f"no codelet computes {_opcodes(task)} on f64, which the chip has no arithmetic for",
@@ -73,6 +76,11 @@ def compile_task(task: Task) -> Compiled:
     raise UnsupportedOpError(
         f"no codelet computes {_opcodes(task)} on {types} with strides {[o.strides for o in task.operands]}"
     )
+
+
+def _first(task: Task, families: Iterable[CodeletFamily]) -> Compiled | None:
+    """Return a task as the code of the first family that can compute it, None where none can."""
+    return next((found for found in (family.compile(task) for family in families) if found is not None), None)
 
 
 def _opcodes(task: Task) -> str:

@@ -118,23 +118,14 @@ def lacks_terms(
     return has_outputs & ~has_terms
 
 
-def window_parts(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> tuple[ContiguousPart, ...]:
-    """Return the parts of the output's window at some positions: what an epilogue runs over."""
-    slot = len(spec.inputs)
-    begin = geometry.window_starts(plan, slot, positions)
-    lengths = geometry.window_lengths(plan, slot)
-    sizes = tuple(length if a in spec.output.axes else 1 for a, length in enumerate(lengths))
-    return _parts(spec, plan, begin, sizes, (slot,))
-
-
 def _parts(
     spec: OperatorSpec,
     plan: OperatorPlan,
     begin: Ints,
     sizes: AxisSizes,
     slots: tuple[int, ...],
-    whole: frozenset[int] = frozenset(),
-    cores: Chosen = EVERY_CORE,
+    whole: frozenset[int],
+    cores: Chosen,
 ) -> tuple[ContiguousPart, ...]:
     """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
     by_axis: list[list[_Segment]] = []

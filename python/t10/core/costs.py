@@ -10,6 +10,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
+from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
@@ -127,6 +128,13 @@ class PartCosts(Protocol):
         """Return whether some core's accumulators are filled before the first step."""
         ...
 
+    def wrapped_end_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles of an epilogue that is cut where windows wrap (`t10.core.epilogue_nest`).
+
+        None where it does not look at that: then it takes what it does over whole windows.
+        """
+        ...
+
 
 class CostsOfParts(Costs, PartCosts, Protocol):
     """What a cost model says that looks at parts, with what all say."""
@@ -236,8 +244,22 @@ def window_fill_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes) -> 
     return int(costs.fill_cycles_many(spec, np.array([n_slots]))[0])
 
 
+def plan_end_cycles(
+    costs: Costs, spec: OperatorSpec, plan: OperatorPlan, n_members: int, n_slots: int
+) -> int:
+    """Return the cycles of the epilogue of a plan, a copy where there is none, over a core's `n_slots`."""
+    if sees_parts(costs) and wraps(spec, plan.ft[-1]):
+        found = costs.wrapped_end_cycles(spec, plan)
+        if found is not None:
+            return found
+    return end_cycles(costs, spec, geometry.window_lengths(plan, len(spec.inputs)), n_members, n_slots)
+
+
 def end_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes, n_members: int, n_slots: int) -> int:
-    """Return the cycles of the epilogue, a copy where there is none, over a core's `n_slots` of an output's windows."""
+    """Return the cycles of the epilogue, a copy where there is none, over a core's `n_slots` of an output's windows.
+
+    Windows are taken not to wrap.
+    """
     if sees_windows(costs):
         return int(costs.end_cycles_many(spec, _row(windows), np.array([n_members]))[0])
     if spec.epilogue is None:

@@ -1,13 +1,16 @@
 """What follows the accumulation as loop nests: over a core's window of the output, or over its chunk of one.
 
 Of several cores that have sums of one window, the one of rank k ends with chunk k of its slots in a row. A chunk is at
-most one partial row, whole rows, and another partial row per dim: a nest for each.
+most one partial row, whole rows, and another partial row per dim: a nest for each. Work covers padding as well: results
+there are nobody's, and all cores run the same code. Where windows wrap along an axis that the epilogue names, indices
+do not go on evenly: there, and only there, work is cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -17,13 +20,76 @@ from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.plan import OperatorPlan
 from t10.core.scalar import identity
 from t10.core.task import TaskOperand
-from t10.core.task_nest import axis_strides, uses_position
+from t10.core.task_nest import axis_strides, named_axes
 from t10.core.vertex_nest import VertexNest, Work
 
 Box = tuple[AxisSizes, AxisSizes]
 """First coordinates and extents per dim."""
+
+
+def epilogue_axes(spec: OperatorSpec) -> frozenset[int]:
+    """Return the axes along which an epilogue depends on where in the result a point lies."""
+    return named_axes((spec.epilogue,), ()) if spec.epilogue else frozenset()
+
+
+def wraps(spec: OperatorSpec, ft: AxisSizes) -> bool:
+    """Return whether windows of the output, cut so often over time, may wrap along an axis that the epilogue names."""
+    return any(ft[axis] > 1 for axis in epilogue_axes(spec))
+
+
+def epilogue_work(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, *, is_scattered: bool
+) -> Iterator[tuple[VertexNest, Work]]:
+    """Yield the nests of an epilogue, a copy where there is none, and what cores do in them.
+
+    The output's windows stand at `positions`. Every core has its chunk of one if they are scattered, else all of it.
+    """
+    slot = len(spec.inputs)
+    lengths = geometry.window_lengths(plan, slot)
+    n_members, ranks = 1, np.zeros(plan.n_cores, np.int64)
+    if is_scattered:
+        n_members, ranks = (
+            geometry.n_replicas(spec, plan, slot),
+            geometry.replica_ranks(spec.output, plan, slot),
+        )
+    for nest, of_ranks in chunk_nests(spec, lengths, n_members):
+        row_of_rank = np.full(n_members, -1, np.int64)
+        row_of_rank[of_ranks.tiles] = np.arange(len(of_ranks.tiles))
+        tiles = np.flatnonzero(row_of_rank[ranks] >= 0)
+        rows = row_of_rank[ranks[tiles]]
+        origin = None if of_ranks.origin is None else of_ranks.origin[rows]
+        work = Work(tiles, of_ranks.extents[rows], of_ranks.offsets[rows], of_ranks.initial[rows], origin)
+        yield from [(nest, work)] if origin is None else _cut_at_seams(spec, plan, positions, nest, work)
+
+
+def _cut_at_seams(
+    spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes, nest: VertexNest, work: Work
+) -> Iterator[tuple[VertexNest, Work]]:
+    """Yield work whose origins are slots in parts along which indices go on evenly; origins are indices then."""
+    assert work.origin is not None
+    slot = len(spec.inputs)
+    lengths, first = np.array(geometry.window_lengths(plan, slot)), work.origin
+    starts = geometry.window_starts(plan, slot, positions)[work.tiles]
+    begins = geometry.coordinates(plan)[work.tiles] * np.array(plan.lengths)
+    seams = starts % lengths
+    cut = [axis for axis in sorted(epilogue_axes(spec)) if seams[:, axis].any()]
+    for is_behind in product((False, True), repeat=len(cut)):
+        low, high = first.copy(), first + work.extents
+        for axis, behind in zip(cut, is_behind, strict=True):
+            if behind:
+                low[:, axis] = np.maximum(low[:, axis], seams[:, axis])
+            else:
+                high[:, axis] = np.minimum(high[:, axis], seams[:, axis])
+        rows = np.flatnonzero((high > low).all(axis=1))
+        if not len(rows):
+            continue
+        local = (starts + (low - starts) % lengths) % np.array(plan.lengths)
+        offsets = work.offsets + nest_offsets(nest, low - first)
+        origin = (begins + local)[rows]
+        yield nest, Work(work.tiles[rows], (high - low)[rows], offsets[rows], work.initial[rows], origin)
 
 
 def epilogue_nest(spec: OperatorSpec, lengths: AxisSizes) -> VertexNest:
@@ -54,7 +120,7 @@ def chunk_nests(spec: OperatorSpec, lengths: AxisSizes, n_members: int) -> Itera
     shape = geometry.partition_shape(spec.output, lengths)
     n_slots = prod(shape)
     chunk = chunk_slots(n_slots, n_members)
-    has_position = uses_position((nest.body,), ())
+    has_position = bool(epilogue_axes(spec))
     if _is_flat(nest) and not has_position:
         yield _flat(nest, n_members, chunk, n_slots)
         return

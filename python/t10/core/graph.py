@@ -6,31 +6,60 @@ operand to its cores reads straight through it, element by element, and is charg
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from t10.core.expression import OperatorSpec
+from t10.core.orders import Order, inverse, permuted, turned
 from t10.errors import T10Error
 
 ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"]
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """What a weight is made of: weights that the model came with, one behind another along `axis`."""
+
+    axis: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TensorValue:
     """A named tensor that comes from outside: `shape` in elements, element type by its MLIR name.
 
-    `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`).
+    `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`). The
+    host has its dims in another sequence where there is an `order`: `order[i]` is the host's dim that is dim `i` here.
+    `parts`, by the host's dims, is what it makes a weight of.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     declared: str = ""
+    order: Order = ()
+    parts: Parts | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an order that does not name every dim once."""
+        if self.order and sorted(self.order) != list(range(len(self.shape))):
+            raise T10Error(
+                f"tensor {self.name}: order {list(self.order)} does not name {len(self.shape)} dims once"
+            )
 
     @property
     def host_dtype(self) -> str:
         """Return the element type of what the host gives."""
         return self.declared or self.dtype
+
+    @property
+    def host_shape(self) -> tuple[int, ...]:
+        """Return the shape of what the host gives."""
+        return permuted(self.shape, inverse(self.order)) if self.order else self.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +132,14 @@ class Graph:
 
     @property
     def signature(self) -> tuple[tuple[TensorValue, ...], tuple[TensorValue, ...]]:
-        """Return inputs and outputs with the host's types; outputs under their public names."""
+        """Return inputs and outputs with the host's types and shapes; outputs under their public names."""
         dtypes = {v.name: v.dtype for v in (*self.inputs, *self.weights, *self.views)}
         dtypes |= {op.output.name: op.output.dtype for op in self.operators}
         shapes = self.shape_by_value
         outputs = tuple(
             TensorValue(o.name, shapes[o.value], o.declared or dtypes[o.value]) for o in self.outputs
         )
-        return tuple(TensorValue(v.name, v.shape, v.host_dtype) for v in self.inputs), outputs
+        return tuple(TensorValue(v.name, v.host_shape, v.host_dtype) for v in self.inputs), outputs
 
     def sources_of(self, value: str) -> tuple[str, ...]:
         """Return the inputs, weights and operator results that a value reads through views, without repeats."""
@@ -129,3 +158,19 @@ class Graph:
                 stack.extend(reversed(view.sources))
         self._sources_by_value[value] = tuple(found)
         return self._sources_by_value[value]
+
+
+def as_stored(given: Mapping[str, NDArray[Any]], values: Iterable[TensorValue]) -> dict[str, NDArray[Any]]:
+    """Return inputs or weights as the host has them as cores store them, those that are in no `values` as they are.
+
+    Parts are put behind one another, and dims in order. Those mapped from files stay mapped where nothing is joined:
+    they are views, read where they are used.
+    """
+    stored = dict(given)
+    for value in values:
+        if value.parts is not None and all(name in given for name in value.parts.names):
+            pieces = [stored.pop(name) for name in value.parts.names]
+            stored[value.name] = np.concatenate(pieces, axis=value.parts.axis)
+        if value.order and value.name in stored:
+            stored[value.name] = turned(stored[value.name], value.order)
+    return stored

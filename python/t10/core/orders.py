@@ -9,7 +9,7 @@ A tensor is stored row-major in the order of its dims. Storing it in another ord
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +35,11 @@ def composed(first: Order, second: Order) -> Order:
     return permuted(first, second)
 
 
+def inverse(order: Order) -> Order:
+    """Return the order that undoes another."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
 def relative(stored: Order, wanted: Order) -> Order:
     """Return the order that turns what is stored in `stored` into `wanted`, both in terms of the given dims."""
     return tuple(stored.index(dim) for dim in wanted)
@@ -50,18 +55,7 @@ def significant(order: Order, extents: Sequence[int]) -> Order:
     return tuple(dim for dim in order if extents[dim] != 1)
 
 
-def stored_weights(
-    weights: Mapping[str, NDArray[Any]], orders: Mapping[str, Order]
-) -> dict[str, NDArray[Any]]:
-    """Return weights as they are stored: those with an order transposed to it, the others as they are.
-
-    Those that are mapped from files stay mapped: they are views, read where they are used.
-    """
-    return {name: _stored(value, orders.get(name)) for name, value in weights.items()}
-
-
-def _stored(value: NDArray[Any], order: Order | None) -> NDArray[Any]:
-    if order is None:
-        return value
-    turned = value.transpose(order)
-    return turned if isinstance(value, np.memmap) else np.ascontiguousarray(turned)
+def turned(value: NDArray[Any], order: Order) -> NDArray[Any]:
+    """Return an array with its dims in an order; one that is mapped from a file stays a view of it."""
+    result = value.transpose(order)
+    return result if isinstance(value, np.memmap) else np.ascontiguousarray(result)

@@ -2,6 +2,8 @@
 
     f32    in f32, and rounded to f16 once
     f16    in f16, wherever the total is rounded to f16 anyway: a product is summed at twice the rate
+    mixed  products of matrices in f32 as long as a core adds to them in one step, and in f16 from then on: what cores
+           hand on to each other is half as long
     auto   products in f16 where the bound on their error is within a tolerance and f16 gains time; else f32
 
 The bound on the error of a sum of n terms kept in f16:
@@ -13,6 +15,9 @@ nothing to do with the terms, the mean square of sums so far is at most sum^2 / 
 that are independent and of mean 0 make sqrt(n / 3) of one. So the bound is three standard deviations and more. It holds
 where no sum so far is beyond f16 (65504). Roundings of equal terms are not independent: no sum is off by more than
 n 2^-11 of the sum of its terms' magnitudes, but some are.
+
+Of a sum whose terms are added up in f32 in n parts, every part is rounded once, which are n independent roundings of at
+most 2^-11 of a part each, and the n - 1 sums of them are: sqrt(n - 1) + 1 takes the place of sqrt(n).
 """
 
 from __future__ import annotations
@@ -21,11 +26,15 @@ from dataclasses import dataclass
 from math import prod, sqrt
 from typing import Literal, get_args
 
+from t10.core.contiguous_parts import is_cut
 from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.core.products import hands_on_rounded
+from t10.core.schedule import ModulePlan
 from t10.errors import InputError
 
-Kind = Literal["f32", "f16", "auto"]
-Kept = Literal["", "f32", "f16"]
+Kind = Literal["f32", "mixed", "f16", "auto"]
+Kept = Literal["", "f32", "mixed", "f16"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ONE_PASS_ROWS = 8
 """Rows that the matrix engine takes as columns in one pass with f32 sums."""
@@ -64,6 +73,14 @@ class Partials:
         has_gain = not 0 < n_rows <= ONE_PASS_ROWS or n_terms < LONG_SUM
         return is_product and has_gain and partials_error(n_terms) <= self.tolerance
 
+    def rounds_parts(self, n_rows: int) -> bool:
+        """Return whether what a core has summed of a contraction is rounded to 16 bits before it is handed on.
+
+        `n_rows` are those of the smaller operand in every matrix of a batch. Of few rows the engine takes all in one
+        pass with f32 sums, and hands on little.
+        """
+        return self.kind == "mixed" and n_rows > ONE_PASS_ROWS
+
     def as_options(self) -> dict[str, str | float]:
         """Return the fields by the names of the drivers' options; the tolerance where it says something."""
         given: dict[str, str | float] = {"partials": self.kind}
@@ -84,12 +101,28 @@ def partials_type(spec: OperatorSpec) -> Kept:
     if not is_sum or all(operand.dtype != "f16" for operand in spec.inputs):
         return ""
     if spec.acc_dtype == "f16":
-        return "f16"
+        return "mixed" if hands_on_rounded(spec) else "f16"
     return "f32" if spec.acc_dtype == "f32" else ""
 
 
-def allowed_error(spec: OperatorSpec) -> float:
+def allowed_error(spec: OperatorSpec, plan: OperatorPlan) -> float:
     """Return the bound on the error that partials make of an operator's sums, as `partials_error`; 0: they are f32."""
-    if partials_type(spec) != "f16":
+    kept = partials_type(spec)
+    if kept not in ("f16", "mixed"):
         return 0.0
-    return partials_error(prod(spec.axes[axis].extent for axis in spec.reduction_axes))
+    n_terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
+    if kept == "f16":
+        return partials_error(n_terms)
+    n_parts = prod(plan.f_op[axis] * plan.steps[axis] for axis in spec.reduction_axes)
+    if is_cut(spec, plan):
+        # A step that crosses the end of a window is two, along every axis.
+        n_parts *= 2 ** len(spec.reduction_axes)
+    return partials_error(min(n_parts, n_terms) - 1) + HALF_UNIT_F16
+
+
+def allowed_errors(plan: ModulePlan) -> tuple[tuple[OperatorSpec, float], ...]:
+    """Return the operators of a plan, each with the bound on its error."""
+    return tuple(
+        (spec, allowed_error(spec, scheduled.active.plan))
+        for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True)
+    )

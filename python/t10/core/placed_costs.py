@@ -12,6 +12,7 @@ from t10.core.costs import Costs, nest_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.loads import Places, shared_places
 from t10.core.plan import OperatorPlan
+from t10.core.products import hands_on_rounded, n_nest_operands
 from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator
 from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
@@ -25,7 +26,8 @@ S = TypeVar("S")
 class StepLies:
     """How operands of an operator's steps lie.
 
-    In order: inputs and accumulators; shift buffer and accumulators; in the end accumulators, epilogue inputs, result.
+    In order: inputs, the shift buffer where sums grow in it, and accumulators; shift buffer and accumulators; in the
+    end accumulators, epilogue inputs, result.
     `places` are those of the shift buffer and the accumulators where they are not apart, None where that is not known;
     `shift_places` those of the shift buffer and inputs and accumulators, where what rotates is not apart from it.
     `has_zeros`: in the padding of inputs, as far as adding them changes nothing.
@@ -92,7 +94,7 @@ def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> in
         any(spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes) or is_cut(spec, plan)
     ):
         return 0
-    rotatable, epilogue = len(spec.inputs) + 1, len(spec.epilogue_inputs) + 2
+    rotatable, epilogue = n_nest_operands(spec), len(spec.epilogue_inputs) + 2
     lies = StepLies(Lie.best(rotatable), Lie.best(2), Lie.best(epilogue))
     anything, zeros = (costs.lying(replace(lies, has_zeros=has_zeros)) for has_zeros in (False, True))
     return nest_cycles(anything, spec, plan) - nest_cycles(zeros, spec, plan)
@@ -116,10 +118,11 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
     def lie(*names: str) -> Lie:
         return Lie.of([places[name] for name in names])
 
+    sums = (SHIFT,) if hands_on_rounded(spec) else ()
     is_shift_apart = all(are_apart(places[name], places[SHIFT]) for name in rotating)
 
     return StepLies(
-        sub_task=lie(*rotatable),
+        sub_task=lie(*rotatable[:-1], *sums, rotatable[-1]),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
         end=lie(accumulator, *arrivals[n_inputs:], value),
         places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import ScalarFunction
 
 CASTS = frozenset({"arith.extf", "arith.truncf"})
+SUMS_BYTES = 8192
+"""The part of the shift buffer in which a sub-task may keep sums in f32 that it rounds in the end."""
 
 
 def is_product(body: ScalarFunction) -> bool:
@@ -19,7 +23,41 @@ def is_product(body: ScalarFunction) -> bool:
         elif op.opcode not in CASTS:
             return False
         values.append(frozenset(v for i in op.operands for v in values[i]))
-    return body.n_inputs == 2 and n_products == 1 and values[body.result] == frozenset((0, 1))
+    return n_products == 1 and values[body.result] == frozenset((0, 1))
+
+
+def hands_on_rounded(spec: OperatorSpec) -> bool:
+    """Return whether a core sums products in f32 in each of its steps, and keeps and hands on what it rounds to f16.
+
+    Its body says so: the product of what both inputs are widened to, rounded to the type of accumulators.
+    """
+    body = spec.body
+    rounding = body.ops[-1] if body.ops and body.result == body.n_inputs + len(body.ops) - 1 else None
+    if spec.acc_dtype != "f16" or rounding is None or rounding.opcode != "arith.truncf":
+        return False
+    is_sum = spec.combine == "sum" and not spec.selectors and len(spec.inputs) == 2
+    is_wide = _type_of(spec, rounding.operands[0]) == "f32"
+    return is_sum and is_wide and is_product(body) and all(each.dtype == "f16" for each in spec.inputs)
+
+
+def _type_of(spec: OperatorSpec, value: int) -> str:
+    n_inputs = spec.body.n_inputs
+    return spec.inputs[value].dtype if value < n_inputs else spec.body.ops[value - n_inputs].dtype
+
+
+def summed(body: ScalarFunction, n_unread: int = 0) -> ScalarFunction:
+    """Return a body without its last rounding, behind whose inputs come so many that it does not read."""
+    ops = tuple(
+        replace(op, operands=tuple(v + n_unread * (v >= body.n_inputs) for v in op.operands))
+        for op in body.ops
+    )
+    result = body.ops[-1].operands[0]
+    return ScalarFunction(body.n_inputs + n_unread, ops[:-1], result + n_unread * (result >= body.n_inputs))
+
+
+def n_nest_operands(spec: OperatorSpec) -> int:
+    """Return how many operands a sub-task has: inputs, sums in the shift buffer if there are any, accumulators."""
+    return len(spec.rotatable) + hands_on_rounded(spec)
 
 
 def zero_padded_axes(spec: OperatorSpec, plan: OperatorPlan) -> frozenset[int]:

@@ -23,7 +23,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.operator_body import loop_statements, rotating_operands
 from t10.core.plan import OperatorPlan
-from t10.core.products import zero_padded_axes
+from t10.core.products import hands_on_rounded, summed, zero_padded_axes
 from t10.core.program import Fill, Shift, Statement, SubTask
 from t10.core.task import TaskOperand
 from t10.core.task_nest import axis_strides, named_axes
@@ -105,13 +105,21 @@ def _filled(
 
 
 def sub_task_nest(spec: OperatorSpec, plan: OperatorPlan) -> VertexNest:
-    """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names."""
+    """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names.
+
+    Where sums are rounded to be handed on, the last input is room for them as they grow: nothing is read there.
+    """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = tuple(
         (str(slot), TaskOperand(dtype, axis_strides(operand, geometry.window_lengths(plan, slot))))
         for slot, (operand, dtype) in enumerate(zip(spec.rotatable, dtypes, strict=True))
     )
-    return VertexNest(spec.body, spec.combine, spec.reduction_axes, operands, spec.selectors)
+    if not hands_on_rounded(spec):
+        return VertexNest(spec.body, spec.combine, spec.reduction_axes, operands, spec.selectors)
+    *inputs, (_, output) = operands
+    sums, last = (str(len(inputs) + n) for n in range(2))
+    with_sums = (*inputs, (sums, TaskOperand("f32", (0,) * len(spec.axes))), (last, output))
+    return VertexNest(summed(spec.body, 1), spec.combine, spec.reduction_axes, with_sums)
 
 
 def sub_task_work(
@@ -183,7 +191,8 @@ def _operand_offsets(plan: OperatorPlan, nest: VertexNest, part: ContiguousPart,
     """Return the byte offset of a part's first element in every operand, shape (chosen cores, operands)."""
     columns: list[Ints] = []
     for n, (_, operand) in enumerate(nest.operands):
-        lengths = np.array(geometry.window_lengths(plan, n))
+        # All inputs but those that lie in windows are read from their beginnings on.
+        lengths = np.array(geometry.window_lengths(plan, min(n, len(plan.ft) - 1)))
         slots = ((part.local[chosen] % lengths) * np.array(operand.strides)).sum(axis=1)
         columns.append(slots * size_bytes(operand.dtype))
     return np.stack(columns, axis=1)

@@ -7,8 +7,8 @@ can, until a plan is placed: then as they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from threading import Lock
@@ -19,14 +19,14 @@ from t10.chip import ChipSpec
 from t10.codelets.compile import own_digest
 from t10.codelets.count import cycles_of
 from t10.core.arrays import Bools, Ints
-from t10.core.epilogue_nest import chunk_nests
+from t10.core.epilogue_nest import chunk_nests, epilogue_work
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
-from t10.core.plan import OperatorPlan
-from t10.core.products import zero_addable_axes
+from t10.core.plan import OperatorPlan, final_positions
+from t10.core.products import n_nest_operands, zero_addable_axes
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
@@ -101,15 +101,16 @@ class CountedSteps:
             known = [each for each in found if each is not None]
             return max(known) if len(known) == len(found) else None
 
-        lie = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
+        lie = self._lie(n_nest_operands(spec), self.lies and self.lies.sub_task)
         cycles = _each_of(_kept("step", lie, *_computed(spec)), table, cycles_of_row)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def fill(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where no codelet does."""
         neutral = constant_text(neutral_value(spec.combine, spec.acc_dtype))
-        steps = self._lie(len(spec.rotatable), self.lies and self.lies.sub_task)
-        is_wide = len(spec.inputs) in steps.interleaved
+        n_operands = n_nest_operands(spec)
+        steps = self._lie(n_operands, self.lies and self.lies.sub_task)
+        is_wide = n_operands - 1 in steps.interleaved
         lie = Lie(frozenset({0} if is_wide else ()), frozenset())
         kept = _kept("fill", spec.acc_dtype, neutral, lie)
         cycles = _each(kept, n_slots[:, None], lambda row: lying(fill(spec.acc_dtype, neutral, *row), lie))
@@ -149,12 +150,11 @@ class CountedSteps:
         kept = _kept("reduction", self.chip, mode, dtype, combine, lie, places, who)
         return _each_of(kept, np.stack(np.broadcast_arrays(n_members, n_slots), axis=1), cycles_of_row)
 
-    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints) -> Ints:
         """Return the cycles of an epilogue, a copy where there is none, on so many elements of a core.
 
         `runs` of them lie in a row that all operands walk evenly; chunks take as long here as windows.
         """
-        del n_members
         table = np.stack([n_slots, np.maximum(np.minimum(runs, n_slots), 1)], axis=1)
         cycles = _each(_kept("epilogue", spec), table, lambda row: rows(spec, *row))
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs))
@@ -206,7 +206,7 @@ def part_cycles(
     A part takes as long as its slowest core.
     """
     has_zeros = lies is None or lies.has_zeros
-    lie = lies.sub_task if lies else Lie.best(len(spec.rotatable), is_wide=chip.has_interleaved_data)
+    lie = lies.sub_task if lies else Lie.best(n_nest_operands(spec), is_wide=chip.has_interleaved_data)
     try:
         with _lock:
             return _part_cycles(chip.launch_cycles, spec, plan, has_zeros, lie, own_digest())
@@ -229,6 +229,22 @@ def _part_cycles(
             cycles.append(launch_cycles + slowest)
         result |= dict.fromkeys(same, tuple(cycles))
     return result
+
+
+def wrapped_end_cycles(
+    chip: ChipSpec, lies: StepLies | None, spec: OperatorSpec, plan: OperatorPlan
+) -> int | None:
+    """Return the cycles of a plan's epilogue, launches included, that is cut where windows wrap; None if not known."""
+    lie = lies.end if lies else Lie.best(len(spec.epilogue_inputs) + 2, is_wide=chip.has_interleaved_data)
+    is_scattered = plan.reduce == "scatter"
+    if lies is None and plan.reduce == "none":
+        lie = made_of_accumulators(spec, lie)
+    nests = epilogue_work(spec, plan, final_positions(plan), is_scattered=is_scattered)
+    try:
+        with _lock:
+            return _sum_of_slowest(nests, lie, chip.launch_cycles)
+    except UnsupportedOpError:
+        return None
 
 
 def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[Ints, Ints]:
@@ -318,12 +334,15 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
 def _chunk_cycles(
     spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie, launch_cycles: int
 ) -> int | None:
-    """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known.
+    """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known."""
+    cycles = _sum_of_slowest(chunk_nests(spec, windows, n_members), lie, launch_cycles)
+    return None if cycles is None else cycles - launch_cycles
 
-    Parts of chunks follow each other; each takes as long as the core with most to do.
-    """
-    total = -launch_cycles
-    for nest, work in chunk_nests(spec, windows, n_members):
+
+def _sum_of_slowest(nests: Iterable[tuple[VertexNest, Work]], lie: Lie, launch_cycles: int) -> int | None:
+    """Return the cycles of nests in a row, launches included, each as long as the core with most to do."""
+    total = 0
+    for nest, work in nests:
         cycles = _slowest(nest, work, lie)
         if cycles is None:
             return None
@@ -332,7 +351,12 @@ def _chunk_cycles(
 
 
 def _slowest(nest: VertexNest, work: Work, lie: Lie) -> int | None:
-    """Return the cycles of the core with most to do; None if not known."""
+    """Return the cycles of the core with most to do; None if not known.
+
+    Where a core begins is a word of its vertex: code asks how far indices reach, so all are taken to begin last.
+    """
+    if work.origin is not None:
+        work = replace(work, origin=np.broadcast_to(work.origin.max(axis=0), work.origin.shape))
     most = 0
     for chosen, task in tasks(nest, work, lie):
         for offsets in different_offsets(work, chosen):

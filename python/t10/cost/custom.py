@@ -188,6 +188,12 @@ class CustomCostModel(PlainForms):
         """Return whether some core's accumulators are filled before the first step, where the base says."""
         return isinstance(self.base, PartCosts) and self.base.fills(spec, plan)
 
+    def wrapped_end_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles of an epilogue that is cut where windows wrap, where epilogues are left to the base."""
+        if isinstance(self.base, PartCosts) and not self._has_own_epilogue(spec):
+            return self.base.wrapped_end_cycles(spec, plan)
+        return None
+
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where the base does not say."""
         if isinstance(self.base, WindowCosts):

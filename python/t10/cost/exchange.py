@@ -58,16 +58,25 @@ def parts_cycles(
     memory elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
     or none. One core may take `fewer_bytes` a part.
     """
-    words = np.maximum(part_words(chip, n_bytes), part_words(chip, fewer_bytes))
+    words = np.maximum(part_port_cycles(chip, n_bytes), part_port_cycles(chip, fewer_bytes))
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
     inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
     return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
 
 
-def part_words(chip: ChipSpec, n_bytes: Any) -> Any:
-    """Return the cycles in which a part's bytes pass a port; a word may hold bytes of no part."""
+def part_port_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
+    """Return the cycles in which a part passes a port, the control of all its fragments but the first included.
+
+    A word may hold bytes of no part; where a transfer may not be as long as the part, each further one is a fragment.
+    """
     ragged = np.minimum(n_bytes % WORD_BYTES, 1)
-    return -(-(n_bytes + ragged * (WORD_BYTES - 1)) // chip.exchange_bytes_per_cycle)
+    whole = n_bytes + ragged * (WORD_BYTES - 1)
+    words = -(-whole // chip.exchange_bytes_per_cycle)
+    largest_bytes = chip.largest_transfer_words * WORD_BYTES
+    if chip.shift_buffer_bytes + WORD_BYTES <= largest_bytes:
+        # Parts fit the shift buffer: none is longer. Formulas stay short.
+        return words
+    return words + chip.fragment_cycles * (-(-whole // largest_bytes) - 1)
 
 
 def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:

@@ -136,6 +136,11 @@ class IpuCostModel(PlainForms):
         has_zeros = self.lies is None or self.lies.has_zeros
         return self.is_counted and not self.is_least and is_filled(spec, plan, has_zeros=has_zeros)
 
+    def wrapped_end_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
+        """Return the cycles of an epilogue that is cut where windows wrap; see `t10.core.costs.PartCosts`."""
+        is_exact = self.is_counted and not self.is_least
+        return counted.wrapped_end_cycles(self.chip, self.lies, spec, plan) if is_exact else None
+
     def fill_cycles_many(self, spec: OperatorSpec, n_slots: Ints) -> Ints:
         """Return the cycles in which a core fills so many accumulators, 0 where nothing is counted."""
         steps = self._steps
@@ -164,9 +169,10 @@ class IpuCostModel(PlainForms):
 
     def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
-        if not self.is_least:
+        steps = self._steps
+        if not self.is_least or isinstance(steps, CountedSteps):
             return self.epilogue_cycles_many(spec, n_slots, runs)
-        cycles = self.chip.launch_cycles + self._steps.epilogue(spec, n_slots, runs, n_members)
+        cycles = self.chip.launch_cycles + steps.epilogue(spec, n_slots, runs, n_members)
         if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
             return np.where(n_members > 1, cycles, 0)
         return cycles

@@ -14,6 +14,7 @@ import numpy as np
 from t10.chip import ChipSpec, MatrixUnit
 from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.products import hands_on_rounded
 from t10.core.scalar import ScalarFunction
 
 CASTS = frozenset({"arith.extf", "arith.truncf", "arith.fpext", "arith.sitofp"})
@@ -71,7 +72,7 @@ def product_cycles(chip: ChipSpec, spec: OperatorSpec, axes: MatrixAxes, boxes: 
     )
     in_dtype = spec.inputs[0].dtype
     best = _vector_cycles(chip, in_dtype, groups * rows * columns, inner, positions)
-    unit = chip.matrix_unit(in_dtype, spec.acc_dtype)
+    unit = chip.matrix_unit(in_dtype, "f32" if hands_on_rounded(spec) else spec.acc_dtype)
     if unit is None or spec.inputs[1].dtype != in_dtype:
         return best
     best = np.minimum(best, _engine_cycles(chip, unit, groups, rows, columns, inner, positions))

@@ -9,7 +9,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.costs import GroupCosts, end_cycles, nest_cycles, sees_shifts, shift_cycles
+from t10.core.costs import GroupCosts, nest_cycles, plan_end_cycles, sees_shifts, shift_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import shifts_home
@@ -59,8 +59,7 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
     n_members, n_slots = output_chunk(spec, plan)
     if spec.epilogue is None and n_members == 1 and spec.acc_dtype == spec.output.dtype:
         return 0
-    windows = geometry.window_lengths(plan, len(spec.inputs))
-    return end_cycles(cost, spec, windows, 0 if plan.reduce == "all" else n_members, n_slots)
+    return plan_end_cycles(cost, spec, plan, 0 if plan.reduce == "all" else n_members, n_slots)
 
 
 def nest_shift_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

@@ -24,7 +24,7 @@ from t10.core.program import ReduceMode
 from t10.core.reduction import Groups, Round, all_rounds, groups, scatter_rounds
 from t10.core.tile import WIDE_BYTES
 from t10.cost.combine import even_slots
-from t10.cost.exchange import exchange_rates, part_words, parts_cycles, phase_cycles
+from t10.cost.exchange import exchange_rates, part_port_cycles, parts_cycles, phase_cycles
 from t10.cost.steps import Steps
 
 MOST_SCHEDULED = 1 << 13
@@ -155,7 +155,7 @@ def exchange_cycles(
 def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
     """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
     sizes = one.widths[one.widths > 0] * item_bytes
-    is_even = part_words(chip, int(sizes.min())) <= part_words(chip, int(sizes.max()))
+    is_even = part_port_cycles(chip, int(sizes.min())) <= part_port_cycles(chip, int(sizes.max()))
     is_known = is_even if is_apart else places is None
     return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
 

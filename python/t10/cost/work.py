@@ -8,6 +8,7 @@ from math import lcm, prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
+from t10.core.products import hands_on_rounded, summed
 from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -41,13 +42,17 @@ def step(
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = [_in_window(*each, pace or box) for each in zip(spec.rotatable, dtypes, windows, strict=True)]
+    is_rounded = hands_on_rounded(spec)
+    if is_rounded:
+        sums = TaskOperand("f32", (0,) * len(box), WIDE_BYTES, is_interleaved=True)
+        operands = [*operands[:-1], sums, operands[-1]]
     return apart(
         Task(
             extents=box,
             inputs=tuple(operands[:-1]),
             output=operands[-1],
             combine=spec.combine,
-            body=spec.body,
+            body=summed(spec.body, 1) if is_rounded else spec.body,
             reduction_axes=spec.reduction_axes,
             initial=initial or spec.combine == "none",
             selectors=spec.selectors,
@@ -83,6 +88,8 @@ def step_offsets(
             for one in found
             for other in begins
         }
+    if hands_on_rounded(spec):
+        found = {(*each[:-1], 0, each[-1]) for each in found}
     return tuple(sorted(found))[:MOST_OFFSETS] if len(found) > 1 else ((),)
 
 

@@ -169,17 +169,21 @@ class Host:
     weights: tuple[HostValue, ...]
     inputs: tuple[HostValue, ...]
 
-    def filled(self, values: tuple[HostValue, ...]) -> tuple[HostTensor, ...]:
-        """Return how the host fills the variables of inputs or weights."""
-        return tuple(
-            HostTensor(
-                each.value.name,
-                each.value.host_dtype,
-                each.value.shape,
-                (HostPiece(each.home.buffer, self.homes.element_map(each.home.layout).elements, each.fill),),
-            )
-            for each in values
-        )
+    def filled(self) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...]]:
+        """Return how the host fills the variables of weights, which it has as they are stored, and of inputs."""
+        weights = (replace(each, value=replace(each.value, order=())) for each in self.weights)
+        return tuple(map(self._filled, weights)), tuple(map(self._filled, self.inputs))
+
+    def _filled(self, given: HostValue) -> HostTensor:
+        """Return how the host fills the variable of a value."""
+        value, elements = given.value, self.homes.element_map(given.home.layout).elements
+        if value.order:
+            # The host's number of every element, by its number as stored.
+            numbers = np.arange(prod(value.shape), dtype=np.int32).reshape(value.host_shape)
+            numbers = numbers.transpose(value.order).reshape(-1)
+            elements = np.where(elements < 0, elements, numbers[np.maximum(elements, 0)])
+        piece = HostPiece(given.home.buffer, elements, given.fill)
+        return HostTensor(value.name, value.host_dtype, value.host_shape, (piece,))
 
     def outputs(self) -> tuple[HostTensor, ...]:
         """Return where the host finds the model's outputs."""

@@ -67,6 +67,7 @@ def link(
     `reserved_bytes` that data leave there, if they are enough (`check_fits`).
     """
     made = _arranged(parts, chip, address_by_buffer, reserved_bytes)
+    weights, inputs = parts.host.filled()
     return DeviceProgram(
         name=parts.name,
         chip=chip.name,
@@ -78,8 +79,8 @@ def link(
         patterns=tuple(parts.builder.patterns.values()),
         copies=tuple(parts.builder.copies.values()),
         operators=_rolled(parts, made.set_by_job),
-        weights=parts.host.filled(parts.host.weights),
-        inputs=parts.host.filled(parts.host.inputs),
+        weights=weights,
+        inputs=inputs,
         outputs=parts.host.outputs(),
     )
 

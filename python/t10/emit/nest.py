@@ -9,6 +9,7 @@ from t10.core.costs import fill_cycles, step_part_cycles
 from t10.core.device import Step
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.neutral import neutral_value
+from t10.core.products import hands_on_rounded
 from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.sub_task_nest import sub_task_work
 from t10.core.vertex_nest import VertexNest, Work, renamed
@@ -29,7 +30,8 @@ def sub_task(
     made = builder.once(key, lambda: tuple(sub_task_work(spec, plan, positions, begins, whole)))
     adds = spec.combine != "none" and not begins.any()
     cycles = step_part_cycles(cost, spec, plan, positions, adds=adds)
-    names = (*context.inputs, context.accumulator)
+    sums = (builder.shift_buffer("f32"),) if hands_on_rounded(spec) else ()
+    names = (*context.inputs, *sums, context.accumulator)
     # Of steps in one part, all but the first of others have no cycles of their own.
     each = (*cycles, *(0,) * len(made))[: len(made)]
     booked = zip(renamed(made, names), each, strict=True)

@@ -69,7 +69,7 @@ def explain_operator(plan: ModulePlan, name: str, cost: CostModel, cost_model: s
         cost_model=cost_model,
         formula=formula(spec),
         partials=partials_type(spec),
-        partials_error=allowed_error(spec),
+        partials_error=allowed_error(spec, active),
         cycles=cycles_record(scheduled.active.cycles).model_dump(),
         nest=nest_text(spec, active, cost, resident),
         axes={spec.axes[axis].name: active.f_op[axis] for axis in cut},

@@ -212,11 +212,9 @@ class Runner:
         except T10Error as error:
             self._printer.after_failure(title, pass_.name, module)
             if error.exit_code == EXIT_INTERNAL and self._is_as_given:
+                hint = error.hint or NOT_AS_WRITTEN
                 raise InputError(
-                    error.message,
-                    operator=error.operator,
-                    location=error.location,
-                    hint=error.hint or NOT_AS_WRITTEN,
+                    error.message, operator=error.operator, location=error.location, hint=hint
                 ) from None
             raise
         except ir.MLIRError as error:

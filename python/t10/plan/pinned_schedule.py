@@ -35,7 +35,9 @@ def pinned_schedule(
     plans = tuple(front[0] for front in fronts)
     plan = room(restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True))
     check_room(plan, chip)
-    return replace(plan, optimality=Optimality("pinned", sum_of_cycles(plan)))
+    # Of no operators nothing is pinned, nor better or worse.
+    known = Optimality("pinned", sum_of_cycles(plan)) if graph.operators else None
+    return replace(plan, optimality=known)
 
 
 def as_written(plan: ModulePlan, written: ModulePlan | None) -> ModulePlan:

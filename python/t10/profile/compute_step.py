@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.runs import epilogue_run
@@ -52,7 +53,8 @@ class ComputeStep:
     def other_task(self, box: AxisSizes, rng: Random) -> Task:
         """Return the task of a box in larger windows, some that add to their outputs, or of the rows of an epilogue."""
         if self.step == "epilogue":
-            return rows(self.spec, *self._slots(box)) if rng.random() < PART_OTHERWISE else self.task(box)
+            is_in_rows = rng.random() < PART_OTHERWISE and not epilogue_axes(self.spec)
+            return rows(self.spec, *self._slots(box)) if is_in_rows else self.task(box)
         windows = tuple(
             tuple(n * rng.choice(WINDOWS) for n in box) if rng.random() < PART_OTHERWISE else box
             for _ in self.spec.rotatable

@@ -6,7 +6,7 @@
 ```
 
 Axes are single letters; those of the output come first. What is computed is written in postfix: numbers name inputs,
-`c0.5` is a constant of the type before it, `extf>f32` casts, `cmpf:ogt` compares.
+`c0.5` is a constant of the type before it, `@m` the index along an axis, `extf>f32` casts, `cmpf:ogt` compares.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def operator(
     after, out = None, acc
     if epilogue:
         after, out = scalar_function(
-            epilogue, [acc, *dtypes[:1] * len(others)], cast=f"truncf>{dtypes[0]}" * narrow
+            epilogue, [acc, *dtypes[:1] * len(others)], cast=f"truncf>{dtypes[0]}" * narrow, names=names
         )
 
     def operand(row: Sequence[str], dtype: str) -> Operand:
@@ -92,8 +92,13 @@ def _dim(text: str, names: Sequence[str]) -> AffineDim:
     return AffineDim(tuple(terms))
 
 
-def scalar_function(text: str, dtypes: Sequence[str], cast: str = "") -> tuple[ScalarFunction, str]:
-    """Return the function of a text in postfix, and the type of its result; the first input may be cast first."""
+def scalar_function(
+    text: str, dtypes: Sequence[str], cast: str = "", names: Sequence[str] = ()
+) -> tuple[ScalarFunction, str]:
+    """Return the function of a text in postfix, and the type of its result; the first input may be cast first.
+
+    Axes have `names`.
+    """
     n_inputs = len(dtypes)
     types, ops = list(dtypes), list[ScalarOp]()
     stack: list[int] = []
@@ -101,6 +106,11 @@ def scalar_function(text: str, dtypes: Sequence[str], cast: str = "") -> tuple[S
     for number, each in enumerate(f"0 {cast} {text}".split() if cast else text.split()):
         if each.isdigit():
             stack.append(first if each == "0" else int(each))
+            continue
+        if each[0] == "@":
+            stack.append(n_inputs + len(ops))
+            types.append("index")
+            ops.append(ScalarOp("index", (), "index", str(names.index(each[1:]))))
             continue
         word, _, to = each.partition(">")
         is_constant = word[0] == "c" and not word[1].isalpha()

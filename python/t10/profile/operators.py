@@ -116,6 +116,9 @@ EPILOGUES = (
     ("x c h+i w+j, f c i j -> x f h w; f", f"0 1 addf {RELU}"),
     ("x c h+i w+j, f c i j -> x f h w; f, x f h w", "0 1 addf 2 addf"),
     ("x h+i w+j c, f i j c -> x h w f; f, f", "0 1 mulf 2 addf"),
+    ("m k, n k -> m n", "@n @m cmpi:sle 0 c0.0 select"),
+    ("b m k, b n k -> b m n; m n", "@n @m cmpi:sle 0 c0.125 mulf 1 addf c0.0 select"),
+    ("x c h+i w+j, f c i j -> x f h w; f", "@h @w cmpi:ne 0 1 addf 0 select"),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import prod
 
 from t10.chip import ChipSpec
+from t10.codelets.body.expand import branches_on_data
 from t10.core.document.encode import cycles_record, total_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -58,6 +59,7 @@ def build_report(
         optimality=_optimality(plan.optimality),
         total_cycles=total.total,
         timed_cycles=timed_cycles,
+        n_timed_on_data=0 if timed_cycles is None else sum(map(_branches, plan.graph.operators)),
         total_milliseconds=milliseconds(total.total, chip.clock_hz),
         cycles=cycles_record(total),
         peak_bytes=plan.peak_bytes,
@@ -69,6 +71,16 @@ def build_report(
         planner_seconds={stage: round(seconds, 3) for stage, seconds in (planner_seconds or {}).items()},
         operators=operators,
     )
+
+
+def _branches(spec: OperatorSpec) -> bool:
+    """Return whether an operator's code branches on data: it looks up, or computes with arguments that may be far."""
+    inputs, epilogue_inputs = ([each.dtype for each in row] for row in (spec.inputs, spec.epilogue_inputs))
+    functions = [
+        (spec.body, inputs),
+        *([(spec.epilogue, [spec.acc_dtype, *epilogue_inputs])] if spec.epilogue else []),
+    ]
+    return bool(spec.selectors) or any(branches_on_data(each, tuple(dtypes)) for each, dtypes in functions)
 
 
 def step_peaks(plan: ModulePlan) -> tuple[int, ...]:
@@ -136,7 +148,7 @@ def _operator(
         peak_bytes=peak,
         traffic_bytes=operator_traffic(spec, planned),
         partials=partials_type(spec),
-        partials_error=allowed_error(spec),
+        partials_error=allowed_error(spec, active.plan),
     )
 
 

@@ -59,9 +59,7 @@ class OperatorReport(Record):
     ] = ""
     partials_error: Annotated[
         float,
-        Field(
-            description="bound on the error of sums kept in f16, as a part of |sum| + root of squares; 0: f32"
-        ),
+        Field(description="bound on the error of sums in f16, as a part of |sum| + root of squares; 0: f32"),
     ] = 0.0
 
 
@@ -118,6 +116,10 @@ class Report(Record):
         Size | None,
         Field(description="what the emitted program takes on the device simulator: a check of total_cycles"),
     ] = None
+    n_timed_on_data: Annotated[
+        Size,
+        Field(description="operators whose code branches on data: timed_cycles are those of made-up values"),
+    ] = 0
     total_milliseconds: Annotated[float, Field(description="modelled")]
     cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]
     peak_bytes: Annotated[

@@ -45,7 +45,7 @@ def summary(report: Report) -> RenderableType:
     table.add_column(style="bold")
     table.add_column()
     chip = report.chip
-    table.add_row("model", f"{escape(report.model)} ({len(report.operators)} operators)")
+    table.add_row("model", f"{escape(report.model)} ({_number(len(report.operators), 'operator')})")
     table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
         "time",
@@ -53,9 +53,11 @@ def summary(report: Report) -> RenderableType:
     )
     if report.timed_cycles is not None:
         more = report.timed_cycles / max(report.total_cycles, 1) - 1
-        table.add_row(
-            "timed", f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
-        )
+        text = f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
+        if report.n_timed_on_data:
+            where = _number(report.n_timed_on_data, "operator")
+            text = f"{text}; made-up data in {where} whose code branches on it"
+        table.add_row("timed", text)
     table.add_row("", breakdown(report))
     if report.optimality is not None:
         table.add_row("plan", optimality_text(report))
@@ -121,12 +123,12 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
 def partials_text(report: Report) -> str:
     """Return in which types sums of f16 are kept; empty for a model that has none."""
     kept = [operator for operator in report.operators if operator.partials]
-    narrow = [operator for operator in kept if operator.partials == "f16"]
+    narrow = [operator for operator in kept if operator.partials != "f32"]
     if not narrow:
         return "f32" if kept else ""
     others = f", f32 in {len(kept) - len(narrow):,}" if len(narrow) < len(kept) else ""
     return (
-        f"f16 in {len(narrow):,} of {len(kept):,} operators that sum f16{others}: "
+        f"{narrow[0].partials} in {len(narrow):,} of {len(kept):,} operators that sum f16{others}: "
         f"{error_text(max(operator.partials_error for operator in narrow))} at most"
     )
 
@@ -148,9 +150,8 @@ def optimality_text(report: Report) -> str:
         text = "chosen together, without a bound"
     else:
         near = f"within {known.gap:.3%} of the optimum" if known.gap >= SMALLEST_GAP else "optimal"
-        n_operators = len(report.operators)
         text = (
-            f"{near} over {known.n_states:,} states of {n_operators:,} operators: "
+            f"{near} over {_number(known.n_states, 'state')} of {_number(len(report.operators), 'operator')}: "
             f"no choice takes fewer than {known.bound_cycles:,} cycles"
         )
     others = [
@@ -162,6 +163,11 @@ def optimality_text(report: Report) -> str:
     if known.n_choices > 1:
         text = f"{text}; chosen {known.n_choices} times until it fitted and lay well"
     return text
+
+
+def _number(n: int, thing: str) -> str:
+    """Return how many things there are."""
+    return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 
 def modelled(report: Report) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from t10.core.arrays import Array
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction, ScalarOp
 
 EXACT_DOUBLE = float(1 << 53)
@@ -35,10 +36,12 @@ def factors_of(spec: OperatorSpec) -> Factors | None:
     """
     if spec.combine != "sum" or spec.selectors or spec.acc_dtype == "i1":
         return None
-    root = _product_root(spec.body)
+    # What a core hands on is rounded, not each product.
+    body = summed(spec.body) if hands_on_rounded(spec) else spec.body
+    root = _product_root(body)
     if root is None:
         return None
-    functions = tuple(_sub_function(spec.body, value) for value in root.operands)
+    functions = tuple(_sub_function(body, value) for value in root.operands)
     reads = tuple(inputs_read(function) for function in functions)
     if reads[0] & reads[1] or not reads[0] or not reads[1]:
         return None

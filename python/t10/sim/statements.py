@@ -11,7 +11,7 @@ from math import prod
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
-from t10.core.costs import end_cycles, fill_cycles, rotates_output, shift_cycles, step_part_cycles
+from t10.core.costs import fill_cycles, plan_end_cycles, rotates_output, shift_cycles, step_part_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
@@ -171,6 +171,6 @@ def epilogue(run: Execution) -> None:
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
     n_members = 0 if plan.reduce == "all" else 1 if run.owners is None else run.owners.members.shape[1]
-    modelled = end_cycles(run.machine.cost, spec, accumulator.lengths, n_members, n_slots)
+    modelled = plan_end_cycles(run.machine.cost, spec, plan, n_members, n_slots)
     run.charge("compute", modelled)
     run.is_finished = True

@@ -15,6 +15,7 @@ import numpy as np
 
 from t10.codelets.body import mathematics
 from t10.codelets.body.builder import FunctionBuilder
+from t10.codelets.body.far import FAR
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
 CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -52,6 +53,11 @@ def without_dead(function: ScalarFunction) -> ScalarFunction:
             number[n_inputs + i] = n_inputs + len(ops)
             ops.append(ScalarOp(op.opcode, tuple(number[v] for v in op.operands), op.dtype, op.attribute))
     return ScalarFunction(n_inputs, tuple(ops), number[function.result])
+
+
+def branches_on_data(function: ScalarFunction, input_dtypes: tuple[str, ...]) -> bool:
+    """Return whether code of a function takes another way where an argument is far (`t10.codelets.body.far`)."""
+    return any(op.opcode == FAR for op in expand(function, input_dtypes).ops)
 
 
 def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> int:

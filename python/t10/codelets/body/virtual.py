@@ -73,11 +73,6 @@ class Instruction:
             o for o, r in zip(self.operands, self.roles, strict=True) if r != "i" and isinstance(o, Slice)
         )
 
-    @property
-    def is_load(self) -> bool:
-        """Return whether it needs nothing that is computed: it may run as early as wished."""
-        return self.is_main and not self.reads and bool(self.writes)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fusion:

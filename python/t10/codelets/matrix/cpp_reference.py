@@ -20,6 +20,20 @@ const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int fro
   }}
 }};
 """
+ROUNDING_ROW = """\
+const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins, int place) {{
+  for (int column = from; column < {columns}; ++column) {{
+    float &sum = sums[place * {columns} + column];
+    if (begins)
+      sum = {beginning};
+    for (int k = 0; k < depth; ++k)
+      sum += float(xs[x_byte / {in_bytes} + k]) *
+             float(ws[(w_byte + (column - from) * long(w_row)) / {in_bytes} + k]);
+    out[out_byte / {out_bytes} + column] = {out}(sum);
+  }}
+}};
+"""
+"""What is rounded before a sum's last block is written again."""
 COPY = """\
 const auto copy = [&](const {dtype} *from, long source, long target, int lines, int planes, int line_step,
                       int plane_step, int element_step, int groups, int left, int zeros, int pitch) {{
@@ -37,6 +51,12 @@ const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int f
     row(x_byte + i * long(x_row), w_byte, out_byte + i * long(out_row), depth, from, begins);
 };
 """
+TWINS = """\
+const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
+  for (int i = 0; i < 2 * ({workers} * share + rest); ++i)
+    row(x_byte + i * long(x_row / 2), w_byte, out_byte + i * long(out_row / 2), depth, from, begins);
+};
+"""
 SEGMENTS = """\
 const auto block = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins) {
   for (int i = 0; i < ({workers} * share + rest) * unit; ++i) {
@@ -52,13 +72,16 @@ def reference_text(structure: Structure) -> str:
     """Return the body of `compute`."""
     engine = structure.engine
     text = _copy_text(structure, CPP[engine.in_dtype])
-    text += ROW.format(
+    text += (ROUNDING_ROW if engine.rounding else ROW).format(
         out=CPP[engine.out_dtype],
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
-        columns=structure.kit.columns(engine),
+        columns=1 if structure.kit.is_twin else structure.kit.columns(engine),
+        beginning="0.0f" if structure.begin else f"float(out[out_byte / {engine.out_bytes} + column])",
     )
-    text += (SEGMENTS if structure.has_segments else ROWS).replace("{workers}", str(N_WORKERS))
+    rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
+    rows = rows.replace("{workers}", str(N_WORKERS))
+    text += rows.replace("from, begins);", "from, begins, i);") if engine.rounding else rows
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))
 
 
@@ -82,7 +105,7 @@ def _pass(structure: Structure, number: int) -> str:
     begins = (
         "adds == 0"
         if structure.has_both and not number
-        else str(bool(structure.begin and not number)).lower()
+        else str(bool(engine.rounding or (structure.begin and not number))).lower()
     )
     at = [f"x_byte = {f'x_at{number} + {kind.load.first * WORD_BYTES}' if number else 0}"]
     at += [f"w_byte = {f'w_at{number}' if number else 0}", "out_byte = 0"]

@@ -22,6 +22,7 @@ from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 NO_COPIES = Copies(Stage(x=False, w=False, in_runs=False), None, None)
 NO_REGISTERS = Registers("", "", "", "", "", "", "", "")
+ONE_COLUMN, TWIN = Kit(BLOCK_WORDS, 1, ends_half=True), Kit(BLOCK_WORDS, 1, is_twin=True)
 FEW_ROWS = 4
 """Rows of the longest loop up to which accesses one by one may be the fastest."""
 MOST_SKIPPED = 5
@@ -62,11 +63,14 @@ class Direct:
         """Return every word that is no pointer, by name."""
         product, structure = self.product, self.structure
         row = product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
-        shared = self.sharing
+        shared, n = self.sharing, 2 if structure.kit.is_twin else 1
         share, rest = divmod(shared.n // shared.unit, N_WORKERS)
-        words = {"w_row": product.columns.w, "share": share, "rest": rest, "x_row": row.x, "out_row": row.out}
+        words = {"w_row": product.columns.w, "share": share, "rest": rest}
+        words |= {"x_row": n * row.x, "out_row": n * row.out}
         # Rows of the input may lie further apart than a stride reaches: loops may pace the output alone.
-        pace = pace_word(structure.kit, row.x, row.out) or pace_word(structure.kit, 0, row.out) or 0
+        per_store = product.engine.words_per_store
+        paces = [pace_word(structure.kit, x, n * row.out, per_store) for x in (row.x, 0)]
+        pace = paces[0] or paces[1] or 0
         words |= {"pace": pace}
         words |= {
             "adds": int(not product.task.initial),
@@ -153,6 +157,9 @@ def directs(product: Product) -> Iterator[Direct]:
     stores, half = divmod(width, engine.store_columns)
     depth, left = divmod(product.inner.extent, engine.depth)
     kit = Kit(BLOCK_WORDS if depth else left // engine.word_elements, stores + (half > 0), half > 0)
+    if engine.rounding:
+        yield from _rounding(product, kit)
+        return
     lines = product.copies.w.block(width) if product.copies and product.copies.w else None
     passes = [_pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not initial)]
     if depth and left:
@@ -179,6 +186,98 @@ def directs(product: Product) -> Iterator[Direct]:
         if _is_wide(product, structure, tuple(passes), back):
             structure = replace(structure, is_wide=True)
         yield Direct(product, structure, tuple(passes), shared, back, lines)
+    pairs = Sharing(product.n_rows // 2, product.n_rows // 2, 1)
+    if kit == ONE_COLUMN and len(passes) == 1 and pairs.least_rows > 1 and _are_twins(product):
+        twin = Structure(
+            engine, TWIN, has_segments=False, has_few=False, overlaps=False,
+            begin="pair" if initial or many else None, add="pair" if many or not initial else None,
+            passes=(passes[0].kind,),
+        )  # fmt: skip
+        yield Direct(product, twin, tuple(passes), pairs, 0, None)
+
+
+def _are_twins(product: Product) -> bool:
+    """Return whether rows of one column may go by twos (see `twin`): their sums are neighbours, in whole words."""
+    if product.copies or len(product.rows) != 1 or product.engine.phases != BLOCK_WORDS:
+        return False
+    (row,), output = product.rows, product.task.output
+    return (
+        row.extent % 2 == 0
+        and row.out == WORD_BYTES // 2
+        and output.align_bytes >= WORD_BYTES
+        and all(loop.out % WORD_BYTES == 0 for loop in product.outs)
+        and product.task.are_apart(product.x, len(product.task.inputs))
+        and pace_word(TWIN, row.x, WORD_BYTES) is not None
+    )
+
+
+def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
+    """Yield the way to do a product whose sums are rounded by their last block, none where that is not one block."""
+    engine, width = product.engine, min(product.columns.extent, product.engine.columns)
+    n_blocks = -(-product.columns.extent // width)
+    depth, left = divmod(product.inner.extent, engine.depth)
+    only = _pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not product.task.initial)
+    is_many = prod(loop.extent for loop in only.levels[only.kind.outs :]) > 1
+    if (depth and left) or only.kind.sums != is_many:
+        return
+    shared = sharing(product.rows, 2 * engine.phases)
+    initial = product.task.initial
+    begin, add, end = rounding_accesses(product, kit)
+    begins, adds = begin if initial else None, add if is_many else None
+    ends = end if is_many or not initial else None
+    loops: tuple[tuple[Access | None, bool, bool], ...] = (
+        (begins, False, not is_many),
+        (adds, True, False),
+        (ends, True, True),
+    )
+    least = max(
+        Stream(engine, kit, is_adding, access, NO_REGISTERS, rounds).least_rows
+        for access, is_adding, rounds in loops
+        if access is not None
+    )
+    back = n_blocks * width - product.columns.extent
+    lines = product.copies.w.block(width) if product.copies and product.copies.w else None
+    structure = Structure(
+        engine,
+        kit,
+        has_segments=False,
+        has_few=shared.least_rows < least,
+        overlaps=back > 0,
+        begin=begins,
+        add=adds,
+        passes=(only.kind,),
+        stage=product.copies.stage if product.copies else None,
+        end=ends,
+    )
+    is_triple = {adds, ends} - {None} == {"triple"}
+    is_wide = is_triple and not structure.needs_jumps and kit.stores == engine.phases
+    yield Direct(product, replace(structure, is_wide=is_wide), (only,), shared, back, lines)
+
+
+def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Access]:
+    """Return which accesses may share a bundle in loops that begin, add to, and round sums.
+
+    Sums of one block are rounded as they begin.
+    """
+    task, row = product.task, product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
+    sums, out = len(task.inputs) - 1, len(task.inputs)
+    if pace_word(kit, row.x, row.out, product.engine.words_per_store) is None:
+        return "single", "single", "single"
+    is_copied = product.copies is not None and product.copies.x is not None
+
+    def is_apart(number: int) -> bool:
+        """Return whether the streaming input lies apart from an operand; a copy of it is not interleaved."""
+        return task.operands[number].is_interleaved if is_copied else task.are_apart(product.x, number)
+
+    is_begun = is_apart(sums) and task.inputs[sums].is_interleaved
+    is_ended = is_begun and is_apart(out) and task.are_apart(sums, out)
+    if task.initial and product.inner.extent <= product.engine.depth and not product.sums:
+        is_begun = is_apart(out)
+    return (
+        ("pair" if is_begun else "single"),
+        ("triple" if is_begun else "single"),
+        ("triple" if is_ended else "single"),
+    )
 
 
 def _worth_trying(
@@ -284,7 +383,7 @@ def _is_aligned_output(product: Product) -> bool:
     loops = (*product.rows, *product.outs)
     return (
         product.task.output.align_bytes >= WORD_BYTES
-        and product.columns.extent % product.engine.store_columns == 0
+        and product.columns.extent * product.engine.out_bytes % WORD_BYTES == 0
         and all(loop.out % WORD_BYTES == 0 for loop in loops)
     )
 

@@ -17,7 +17,10 @@ BLOCK_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A mode of the engine: the instruction, how many units it uses and how many steps a row takes."""
+    """A mode of the engine: the instruction, how many units it uses and how many steps a row takes.
+
+    With `rounding`, the instruction of a sum's last block, sums are f32 in memory of their own until it rounds them.
+    """
 
     in_dtype: str
     out_dtype: str
@@ -27,11 +30,12 @@ class Engine:
     phases: int
     columns: int
     macs_per_step: int
+    rounding: str = ""
 
     @property
     def name(self) -> str:
         """Return the types, as in names of codelets."""
-        return f"{self.in_dtype}_{self.out_dtype}"
+        return f"{self.in_dtype}_{'f32_' if self.rounding else ''}{self.out_dtype}"
 
     @property
     def in_bytes(self) -> int:
@@ -55,8 +59,13 @@ class Engine:
 
     @property
     def store_columns(self) -> int:
-        """Return the output columns in a word."""
-        return WORD_BYTES // self.out_bytes
+        """Return the columns of sums in a word."""
+        return WORD_BYTES // (self.out_bytes * self.words_per_store)
+
+    @property
+    def words_per_store(self) -> int:
+        """Return the words of sums that make a word of the output."""
+        return 2 if self.rounding else 1
 
     @property
     def steps_per_word(self) -> int:
@@ -69,9 +78,10 @@ class Engine:
             return column
         return 2 * (column // 4) + column % 4 if column % 4 < 2 else 8 + 2 * (column // 4) + column % 4 - 2
 
-    def step(self, out: str, value: str, partial: str, phase: int) -> str:
+    def step(self, out: str, value: str, partial: str, phase: int, *, rounds: bool = False) -> str:
         """Return one step of the engine as text."""
-        return f"{self.instruction} {out}, {value}, {partial}, {self.flag}{phase}"
+        name = self.rounding if rounds else self.instruction
+        return f"{name} {out}, {value}, {partial}, {self.flag}{phase}"
 
 
 ENGINES: tuple[Engine, ...] = (
@@ -79,8 +89,15 @@ ENGINES: tuple[Engine, ...] = (
     Engine("f16", "f16", "f16v4hihov4amp", "TAMP_F16V4_E4_P", 16, 4, 16, 64),
     Engine("f32", "f32", "f32sisov2amp", "TAMP_F32_E4_P", 16, 8, 16, 16),
 )
+ROUNDING = Engine("f16", "f16", "f16v4sisoamp", "TAMP_F16V4_E4_P", 8, 4, 8, 32, "f16v4sihoamp")
+"""The mode that sums in f32 and gives f16."""
 
 
-def engine_for(in_dtype: str, out_dtype: str) -> Engine | None:
-    """Return the mode for inputs and output of these types, None where the engine has none."""
+def engine_for(in_dtype: str, out_dtype: str, *, rounds: bool = False) -> Engine | None:
+    """Return the mode for inputs and output of these types, None where the engine has none.
+
+    With `rounds`, that which has room for sums of more precision.
+    """
+    if rounds:
+        return ROUNDING if (in_dtype, out_dtype) == (ROUNDING.in_dtype, ROUNDING.out_dtype) else None
     return next((e for e in ENGINES if (e.in_dtype, e.out_dtype) == (in_dtype, out_dtype)), None)

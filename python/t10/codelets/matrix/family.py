@@ -18,6 +18,7 @@ from t10.codelets.matrix.stream import Access
 from t10.codelets.matrix.supervisor import codelet_text
 from t10.codelets.reduce.family import ReduceFamily
 from t10.codelets.reduce.shape import estimated_slots, shapes
+from t10.codelets.room import beside_room, has_room, without_room
 from t10.core.codelet import Codelet, Compiled, Field, Pointer, Scratch, Word
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
@@ -47,7 +48,9 @@ class MatrixFamily:
         cycles = cycles_where_it_lies(task, best)
         if not _may_take_less(task, cycles):
             return best
-        other = VECTOR_UNIT.compile(task)
+        other = VECTOR_UNIT.compile(without_room(task)) if has_room(task) else VECTOR_UNIT.compile(task)
+        if other is not None and has_room(task):
+            other = beside_room(other)
         return best if other is None or cycles <= cycles_where_it_lies(task, other) else None
 
 
@@ -67,7 +70,7 @@ def _may_take_less(task: Task, cycles: int) -> bool:
     n_words = -(-task.n_points // n_outputs * size_bytes(task.inputs[0].dtype) // WORD_BYTES)
     if N_WORKERS * -(-n_outputs // N_WORKERS) * (2 * n_words + OUTPUT_SLOTS) >= cycles:
         return False
-    found = shapes(task)
+    found = shapes(without_room(task) if has_room(task) else task)
     if len(found) != 1 or found[0].mode != "points":
         return True
     estimated = N_WORKERS * estimated_slots(found[0], task) / max(found[0].unevenness, 1.0)
@@ -78,8 +81,9 @@ def compiled(found: Direct) -> Compiled:
     """Return a way as a codelet and its words."""
     product, structure = found.product, found.structure
     numbers = found.numbers()
-    pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(2)}
-    pointers["scratch"] = Scratch()
+    n_inputs = len(product.task.inputs)
+    pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(n_inputs)}
+    pointers |= {"sums": Pointer(n_inputs - 1), "scratch": Scratch()}
     codelet = _codelet(structure)
     words = tuple([pointers.get(one.name) or numbers[one.name] for one in codelet.fields])
     return Compiled(codelet, words, found.scratch_bytes)
@@ -109,6 +113,11 @@ def _codelet(structure: Structure) -> Codelet:
         "scratch": Field("scratch", "scratch", "", 8),
         "out": Field("out", "inout", engine.out_dtype, out_align, bool(accesses & BANKED)),
     }
+    apart = (("scratch" if structure.copies_x else "x", "out"),) if accesses & APART else ()
+    if engine.rounding:
+        fields["sums"] = Field("sums", "inout", "f32", 16 if structure.is_wide else 8, "triple" in accesses)
+        fields["out"] = Field("out", "inout", engine.out_dtype, 8)
+        apart = _rounding_apart(structure)
     return Codelet(
         structure.name,
         "supervisor",
@@ -117,5 +126,14 @@ def _codelet(structure: Structure) -> Codelet:
         reference_text(structure),
         "sums of products on the matrix engine",
         structure.stack_bytes,
-        (("scratch" if structure.copies_x else "x", "out"),) if accesses & APART else (),
+        apart,
     )
+
+
+def _rounding_apart(structure: Structure) -> tuple[tuple[str, str], ...]:
+    """Return which fields lie apart where sums grow in a place of their own."""
+    x = "scratch" if structure.copies_x else "x"
+    if structure.end is None:
+        return ((x, "out"),) if structure.begin in APART else ()
+    begun = ((x, "sums"),) if structure.accesses & APART else ()
+    return (*begun, (x, "out"), ("sums", "out")) if structure.end in APART else begun

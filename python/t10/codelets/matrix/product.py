@@ -15,10 +15,11 @@ from itertools import permutations
 
 from t10.codelets.matrix.copying import Copies
 from t10.codelets.matrix.engine import Engine, engine_for
-from t10.core.products import is_product
+from t10.core.products import SUMS_BYTES, is_product
 from t10.core.task import Task, TaskOperand
 
 LEVELS_OF_ROWS = 2
+"""Loops of rows; one where sums grow in a place of their own, in which rows follow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +80,32 @@ def products(task: Task) -> Iterator[Product]:
     """Yield every way to see a task as a product: which input streams, which axes are inner and columns."""
     if task.combine != "sum" or task.selectors or not task.reduction_axes or not is_product(task.body):
         return
-    first, second = (operand.dtype for operand in task.inputs)
-    engine = engine_for(first, task.output.dtype)
+    first, second, *sums = (operand.dtype for operand in task.inputs)
+    engine = engine_for(first, task.output.dtype, rounds=bool(sums))
     if engine is None or first != second:
+        return
+    if (task.body.ops[-1].dtype != task.output.dtype) != bool(engine.rounding):
+        # Sums of more precision than the output's have room of their own.
         return
     for x, w in ((0, 1), (1, 0)):
         parts = _Parts(task, engine, x, w)
         for inner in parts.inner_axes():
             for column in parts.column_axes():
-                yield parts.product(inner, column)
+                found = parts.product(inner, column)
+                yield _in_room(found) if engine.rounding else found
+
+
+def _in_room(product: Product) -> Product:
+    """Return a product of so few rows that their sums fit where they grow; the others are further ones."""
+    (rows,) = product.rows or (ProductLoop(1, 0, 0, 0),)
+    width = min(product.columns.extent, product.engine.columns)
+    most = SUMS_BYTES // (width * product.engine.words_per_store * product.engine.out_bytes)
+    n = next(n for n in range(1, rows.extent + 1) if rows.extent % n == 0 and rows.extent <= n * most)
+    if n == 1:
+        return product
+    own = replace(rows, extent=rows.extent // n)
+    others = ProductLoop(n, own.extent * rows.x, 0, own.extent * rows.out)
+    return replace(product, rows=(own,), outs=(*product.outs, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +149,8 @@ class _Parts:
         the_columns, parallel = absorbed(the_columns, parallel)
         rows = merged([loop for loop in parallel if loop.w == 0])
         outs = merged([loop for loop in parallel if loop.w != 0])
-        kept = sorted(rows, key=lambda loop: -loop.extent)[:LEVELS_OF_ROWS]
+        n_levels = 1 if engine.rounding else LEVELS_OF_ROWS
+        kept = sorted(rows, key=lambda loop: -loop.extent)[:n_levels]
         # The longer loop is the inner one: fewer segments.
         return Product(
             self.task, engine, self.x, self.w, the_inner, the_columns,

@@ -117,7 +117,8 @@ class Structure:
     `begin` and `add` are the accesses of the row loops that begin from zero and that add, None where there is none;
     where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
     a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
-    `is_wide` where loops that add load the first partials 16 bytes at a time.
+    `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
+    rounds sums of several blocks, which begin and are added to in a place of their own.
     """
 
     engine: Engine
@@ -130,16 +131,17 @@ class Structure:
     passes: tuple[PassKind, ...]
     stage: Stage | None = None
     is_wide: bool = False
+    end: Access | None = None
 
     @property
     def accesses(self) -> frozenset[Access]:
         """Return the accesses of the row loops."""
-        return frozenset(access for access in (self.begin, self.add) if access is not None)
+        return frozenset(access for access in (self.begin, self.add, self.end) if access is not None)
 
     @property
     def has_both(self) -> bool:
         """Return whether sums may begin from zero or by adding, as a word tells."""
-        return self.begin is not None and self.add is not None
+        return self.begin is not None and self.add is not None and not self.engine.rounding
 
     @property
     def has_pace(self) -> bool:
@@ -174,6 +176,7 @@ class Structure:
         parts += [self.stage.name] if self.stage else []
         parts += [f"begin_{self.begin}"] if self.begin else []
         parts += [f"add_{'wide_' if self.is_wide else ''}{self.add}"] if self.add else []
+        parts += [f"end_{'wide_' if self.is_wide else ''}{self.end}"] if self.end else []
         parts += [kind.name for kind in self.passes]
         return "_".join([*parts, "overlap"] if self.overlaps else parts)
 
@@ -182,6 +185,7 @@ class Structure:
         names = ["x", "w", "out", "w_row", "share", "rest", "x_row", "out_row"]
         names += ["pace"] if self.has_pace else []
         names += ["adds"] if self.has_both else []
+        names += ["sums"] if self.engine.rounding else []
         names += ["out_back"] if self.overlaps else []
         if self.has_segments:
             names += ["unit", "reciprocal", "segment_rows", "x_segment", "out_segment"]

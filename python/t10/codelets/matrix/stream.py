@@ -65,12 +65,14 @@ class Registers:
 class Kit:
     """What of a block counts: `words` of its input words, `stores` of its output words (all where it is whole).
 
-    `ends_half` where only the first half of the last output word counts.
+    `ends_half` where only the first half of the last output word counts. In a twin the two columns of one word are the
+    same, and rows go by twos: the word holds a column of both (see `twin`).
     """
 
     words: int
     stores: int
     ends_half: bool = False
+    is_twin: bool = False
 
     def columns(self, engine: Engine) -> int:
         """Return the output columns that count."""
@@ -79,23 +81,33 @@ class Kit:
     @property
     def name(self) -> str:
         """Return the kit as a part of names."""
-        return f"{self.words}{self.stores}{'h' if self.ends_half else ''}"
+        return f"{self.words}{self.stores}{'h' if self.ends_half else ''}{'t' if self.is_twin else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The row loop of one kit: `accumulates` adds to the output, else it begins from zero."""
+    """The row loop of one kit: `accumulates` adds to the output, else it begins from zero.
+
+    Of an engine that rounds sums, they lie row behind row in a place of their own: there loops begin and add. One that
+    `rounds` gives results to the output instead, two steps' in a word.
+    """
 
     engine: Engine
     kit: Kit
     accumulates: bool
     access: Access
     registers: Registers
+    rounds: bool = False
+
+    @property
+    def is_beside(self) -> bool:
+        """Return whether partials lie in a place of their own."""
+        return bool(self.engine.rounding)
 
     @property
     def lag(self) -> int:
         """Return after how many steps a result is stored."""
-        return LAGS[self.access]
+        return 1 if self.rounds else LAGS[self.access]
 
     @property
     def lead(self) -> int:
@@ -161,7 +173,9 @@ class Stream:
     def write_row(self, code: WorkerCode) -> None:
         """Add one row by itself; pointers step on to the next."""
         access: Access = "word" if self.access == "word" else "single"
-        code.items += _row(Stream(self.engine, self.kit, self.accumulates, access, self.registers))
+        code.items += _row(
+            Stream(self.engine, self.kit, self.accumulates, access, self.registers, self.rounds)
+        )
 
     def row(self) -> WorkerCode:
         """Return one row by itself."""
@@ -185,7 +199,7 @@ class Stream:
     def _push(self, t: int, partial: str) -> str:
         """Return a step before the first row's that takes a partial."""
         value = "$azero" if self.engine.steps_per_word == 2 else "$azeros"
-        return self.engine.step(self._result(t), value, partial, t % self.engine.phases)
+        return self.engine.step(self._result(t), value, partial, t % self.engine.phases, rounds=self.rounds)
 
     def _step(self, t: int, rows: int) -> str:
         """Return the engine's step t; "" before the first and after the last one that matters."""
@@ -205,7 +219,11 @@ class Stream:
         has_partial = self.accumulates and partial < steps * rows and partial % steps < kit.stores
         # What comes out before the first result is not stored; a load in the same bundle may write $azeros.
         return self.engine.step(
-            self._result(t), value, self.partial_register(partial) if has_partial else "$azeros", phase
+            self._result(t),
+            value,
+            self.partial_register(partial) if has_partial else "$azeros",
+            phase,
+            rounds=self.rounds,
         )
 
     def _input(self, word: int) -> int:
@@ -222,6 +240,8 @@ class Stream:
 
     def _result(self, t: int) -> str:
         """Return the register of what step t gives."""
+        if self.rounds:
+            return "$a4" if t % 2 == 0 else "$a5"
         if self.lag == 2:
             return "$a4:5" if t % 2 == 0 else "$a6:7"
         return "$a6:7" if self.access == "packed" else "$a4:5"
@@ -245,6 +265,8 @@ class Stream:
         has_partial = self.accumulates and 0 <= partial < steps * rows and partial % steps < kit.stores
         result = t - self.lag - steps
         has_result = 0 <= result < steps * rows and result % steps < kit.stores
+        if self.rounds:
+            has_result = has_result and result % 2 == 1
         loads = _Loads(
             self,
             is_input=in_rows and element == 0,
@@ -253,7 +275,7 @@ class Stream:
             partial=partial if has_partial else None,
             partial_is_last=partial == steps * (rows - 1) + kit.stores - 1,
             result=result if has_result else None,
-            result_register=self._result(t - self.lag),
+            result_register="$a4:5" if self.rounds else self._result(t - self.lag),
             value=f"$a{self._input(word)}:{self._input(word) + 1}",
         )
         if plain or self.access in STEPPING:
@@ -293,15 +315,22 @@ class _Loads:
         steps, stores = self.stream.engine.phases, self.stream.kit.stores
         return number is not None and number % steps == stores - 1
 
+    @property
+    def _result_jumps(self) -> bool:
+        """Return whether rows of results may lie apart."""
+        return self.stream.rounds or not self.stream.is_beside
+
     def plain(self) -> list[str]:
         """Return one access per bundle, each through its own pointer: store, partial, input."""
         r = self.stream.registers
         found: list[str] = []
         if self.result is not None:
-            found += self._output("st", self.result_register, r.output, ends=self._ends(self.result))
+            ends = self._ends(self.result) and self._result_jumps
+            found += self._output("st", self.result_register, r.output, ends=ends)
         if self.partial is not None:
             register = self.stream.partial_register(self.partial)
-            found += self._output("ld", register, r.partial, ends=self._ends(self.partial))
+            ends = self._ends(self.partial) and not self.stream.is_beside
+            found += self._output("ld", register, r.partial, ends=ends)
         if self.is_input:
             step = r.input_jump if self.input_ends else "1"
             found.append(f"ld64step {self.value}, $mzero, {r.input}+=, {step}")
@@ -347,8 +376,9 @@ class _Loads:
         # In a triple the quad of input and partial is loaded as one: an f32 word stays until its second step.
         split = triple and self.stream.engine.steps_per_word == 2
         first = (STAY if split else ahead) if load_input else (ahead if reload else STAY)
-        second = (STAY if self.partial_is_last else JUMP_OUTPUT) if self._ends(self.partial) else 0
-        third = JUMP_OUTPUT if self._ends(self.result) else 0
+        jump = 0 if self.stream.is_beside else JUMP_OUTPUT
+        second = (STAY if self.partial_is_last else jump) if self._ends(self.partial) else 0
+        third = JUMP_OUTPUT if self._ends(self.result) and self._result_jumps else 0
         tail = f"{r.packed}+=, {r.pace}"
         wants_input = load_input or reload
         value = self.value if wants_input else "$azeros"
@@ -365,28 +395,31 @@ class _Loads:
         return [f"st64pace {store}, {tail}, {third}"] if self.result is not None else []
 
 
-def pace_word(kit: Kit, input_row_bytes: int, output_row_bytes: int) -> int | None:
+def pace_word(kit: Kit, input_row_bytes: int, output_row_bytes: int, words_per_store: int = 1) -> int | None:
     """Return the stride register of packed addresses: jumps from a row's last word to the next row's first, and 0.
 
-    None where a jump is no whole number of words or does not fit its ten bits.
+    A word of the output holds `words_per_store` words of sums. None where a jump is no whole number of words or does
+    not fit its ten bits.
     """
     if output_row_bytes % WORD_BYTES or kit.ends_half:
         return None
-    jumps = jump_words(kit, input_row_bytes, output_row_bytes, by_words=False)
+    jumps = jump_words(kit, input_row_bytes, output_row_bytes, words_per_store, by_words=False)
     if any(not -512 <= jump < 512 for jump in jumps):
         return None
     return (jumps[0] & 0x3FF) | (jumps[1] & 0x3FF) << 10
 
 
-def jump_words(kit: Kit, input_row_bytes: int, output_row_bytes: int, *, by_words: bool) -> tuple[int, int]:
+def jump_words(
+    kit: Kit, input_row_bytes: int, output_row_bytes: int, words_per_store: int = 1, *, by_words: bool
+) -> tuple[int, int]:
     """Return the jumps of input and output in units of their accesses: 8 bytes, the output's 4 where it is by words."""
     assert 1 <= kit.words <= BLOCK_WORDS
-    unit, back = output_steps(kit, by_words=by_words)
+    unit, back = output_steps(kit, words_per_store, by_words=by_words)
     return input_row_bytes // WORD_BYTES - (kit.words - 1), output_row_bytes // unit - back
 
 
-def output_steps(kit: Kit, *, by_words: bool) -> tuple[int, int]:
+def output_steps(kit: Kit, words_per_store: int = 1, *, by_words: bool) -> tuple[int, int]:
     """Return the bytes of an access to the output, and how many steps lie between a row's first and last one."""
     if not by_words:
-        return WORD_BYTES, kit.stores - 1
+        return WORD_BYTES, kit.stores // words_per_store - 1
     return WORD_BYTES // 2, 2 * kit.stores - 1 - kit.ends_half

@@ -236,6 +236,13 @@ class _PassLoops:
         if level < self.kind.outs:
             op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
             return
+        if structure.engine.rounding:
+            op("cmpeq $m6, $m4, 1", "is the next block the sum's last?")
+            op("setzi $m5, .Lnext")
+            op("setzi $m8, .Lend")
+            op("movnz $m5, $m6, $m8")
+            op("mov $m8, $m1")
+            return
         op(f"setzi $m5, .L{'first' if structure.has_segments else 'next'}")
         if not structure.has_segments:
             op("mov $m8, $m1")

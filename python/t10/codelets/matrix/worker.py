@@ -21,6 +21,7 @@ from t10.codelets.matrix.shape import (
 )
 from t10.codelets.matrix.share import RECIPROCAL_BITS
 from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.twin import Twin
 
 REGION_0 = "TMEM_REGION0_BASE_ADDR"
 """An address in no element of the interleaved region: the SDK's name for where a tile's memory begins."""
@@ -32,6 +33,8 @@ X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)
 
 def worker_code(structure: Structure) -> WorkerCode:
     """Return the code of the entries `.Lsetup`, `.Lbegin`, `.Lfirst` and, of evenly spaced rows, `.Lnext`."""
+    if structure.engine.rounding:
+        return _Rounding(structure).code()
     return _Segments(structure).code() if structure.has_segments else _Rows(structure).code()
 
 
@@ -113,7 +116,7 @@ class _Rows:
                 code.op(f"add {register}, {register}, {-steps}")
         code.op(f"add $m11, $m2, {-self._least()}")
         if self._keeps_count:
-            code.op(f"add $m2, $m2, {-self._stream(adds=False).least_rows}")
+            code.op(f"add $m2, $m2, {-self._row_loop(adds=False).least_rows}")
 
     @property
     def _keeps_count(self) -> bool:
@@ -124,7 +127,7 @@ class _Rows:
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
-        return self._stream(adds=self.structure.add is not None).least_rows
+        return self._row_loop(adds=self.structure.add is not None).least_rows
 
     def _addresses(self, code: WorkerCode) -> None:
         code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
@@ -153,8 +156,14 @@ class _Rows:
         registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
         return _stream(self.structure, registers, adds=adds)
 
-    def _loop(self, code: WorkerCode, *, adds: bool) -> None:
+    def _row_loop(self, *, adds: bool) -> Stream | Twin:
+        """Return the loop over rows, or over pairs of them."""
         stream = self._stream(adds=adds)
+        is_twin = self.structure.kit.is_twin
+        return Twin(stream.engine, adds, stream.registers) if is_twin else stream
+
+    def _loop(self, code: WorkerCode, *, adds: bool) -> None:
+        stream = self._row_loop(adds=adds)
         label = f".Lfew{'_add' if adds else ''}"
         count = stream.registers.count
         if count == "$m2" and not self._keeps_count:
@@ -167,7 +176,7 @@ class _Rows:
         if self.structure.has_few:
             self._few(code, stream, label)
 
-    def _point(self, code: WorkerCode, stream: Stream) -> None:
+    def _point(self, code: WorkerCode, stream: Stream | Twin) -> None:
         """Set the pointers of a row loop."""
         aux = "" if stream.accumulates else "setzi $a7, 8"
         if stream.access == "packed":
@@ -182,7 +191,7 @@ class _Rows:
                 second = "$m4"
             code.bundles([(f"tapack $m4:5, $m6, {second}, $m1", aux)])
 
-    def _few(self, code: WorkerCode, stream: Stream, label: str) -> None:
+    def _few(self, code: WorkerCode, stream: Stream | Twin, label: str) -> None:
         """Add the loop for fewer rows than the pipeline takes, none included."""
         n = "_add" if stream.accumulates else ""
         code.label(label)
@@ -196,6 +205,151 @@ class _Rows:
         _stream(self.structure, registers, adds=stream.accumulates).write_row(code)
         code.op(f"brnzdec $m2, .Lrow{n}")
         code.label(f".Ldone{n}")
+        code.op("exitz $mzero")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounding:
+    """Rows evenly spaced whose sums are rounded: `.Lbegin`, `.Lnext` and `.Lend`, or `.Lbegin` alone, which rounds.
+
+    `.Lfirst` takes the place of `.Lbegin` where sums go on from what the output holds.
+
+    Kept: $m0 input offset of the first row, $m1 address of its sums, $m3 pace, $m8 output address of the first row, $m9
+    its offset, $m11 rows beyond the least of a loop that adds, or, where there may be few, all in $m2; $m7, $m10 jumps
+    where plain pointers step, else $m7 where partials go on after a wide start.
+    """
+
+    structure: Structure
+
+    def code(self) -> WorkerCode:
+        code = WorkerCode()
+        structure = self.structure
+        self._setup(code)
+        code.label(".Lbegin" if structure.begin else ".Lfirst")
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_OUTPUT}")
+        code.op("add $m8, $m8, $m9")
+        if structure.begin:
+            code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
+            code.op("add $m6, $m6, $m0")
+            self._loop(code, structure.begin, "begin", adds=False, rounds=structure.end is None)
+        else:
+            self._widen(code)
+            code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
+            access, find = structure.add or structure.end, "add $m6, $m6, $m0"
+            self._loop(code, access, "first", adds=True, rounds=structure.add is None, find=find)
+        if structure.add:
+            code.label(".Lnext")
+            self._loop(code, structure.add, "next", adds=True, rounds=False)
+            code.label(".Lend")
+            self._loop(code, structure.end, "end", adds=True, rounds=True)
+        return code
+
+    def _widen(self, code: WorkerCode) -> None:
+        """Add what makes sums of what rows of the output hold; $m6 counts them, $m10 is free without plain pointers."""
+        structure, kit = self.structure, self.structure.kit
+        jump = "$m7" if structure.needs_jumps else "$m10"
+        if not structure.needs_jumps:
+            _, back = output_steps(kit, structure.engine.words_per_store, by_words=False)
+            code.op(f"ld32 $m10, $mvertex_base, $mzero, {FRAME_STATE}")
+            code.op(f"ld32 $m10, $m10, $mzero, {structure.word('out_row')}")
+            code.op(f"shrs $m10, $m10, {WORD_BYTES.bit_length() - 1}")
+            code.op(f"add $m10, $m10, {-back}")
+        code.op("mov $m6, $m2" if structure.has_few else f"add $m6, $m11, {self._least()}")
+        code.op("mov $m4, $m1")
+        code.op("mov $m5, $m8")
+        n = kit.stores
+        loads = [
+            f"ld64step $a{a}:{a + 1}, $mzero, $m5+=, {jump if a == n - 2 else 1}" for a in range(0, n, 2)
+        ]
+        stores = [f"st64step {('$a4:5', '$a6:7')[k % 2]}, $mzero, $m4+=, 1" for k in range(n)]
+        widened = [f"f16v2tof32 {('$a4:5', '$a6:7')[k % 2]}, $a{k}" for k in range(n)]
+        if n == 2:
+            # The first is widened behind the last load.
+            loads.append("nop")
+        others = ["fnop"] * (len(loads) - 1) + [*widened, "fnop"]
+        code.repeat("$m6", zip([*loads, *stores], others, strict=True))
+
+    def _setup(self, code: WorkerCode) -> None:
+        structure, word, kit = self.structure, self.structure.word, self.structure.kit
+        code.label(".Lsetup")
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
+        _share(code, structure)
+        for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
+            code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
+            code.op(f"mul {register}, $m4, $m5")
+        code.op(f"ld32 $m1, $m8, $mzero, {word('sums')}")
+        code.op(f"mul $m4, $m4, {WORD_BYTES * kit.stores}")
+        code.op("add $m1, $m1, $m4")
+        if structure.has_pace:
+            code.op(f"ld32 $m3, $m8, $mzero, {word('pace')}")
+        if structure.is_wide:
+            code.op(f"add $m7, $m1, {WORD_BYTES * WIDE_PARTIALS}")
+        if not structure.has_few:
+            code.op(f"add $m11, $m2, {-self._least()}")
+        if structure.needs_jumps:
+            _, back = output_steps(kit, structure.engine.words_per_store, by_words=False)
+            for register, name, steps in (("$m10", "x_row", kit.words - 1), ("$m7", "out_row", back)):
+                code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
+                code.op(f"shrs {register}, {register}, {WORD_BYTES.bit_length() - 1}")
+                code.op(f"add {register}, {register}, {-steps}")
+
+    def _least(self) -> int:
+        """Return the least rows of the loop whose count $m11 is: of those that add, if there are any."""
+        structure = self.structure
+        access = structure.add or structure.end or structure.begin
+        return self._stream(access, adds=structure.end is not None, rounds=structure.add is None).least_rows
+
+    def _stream(self, access: Access | None, *, adds: bool, rounds: bool) -> Stream:
+        has_own = self.structure.end is not None and not self.structure.has_few
+        count = "$m2" if has_own and not adds else "$m11"
+        registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "$m4:5", "$m3", count)
+        structure = self.structure
+        return Stream(structure.engine, structure.kit, adds, access or "single", registers, rounds)
+
+    def _loop(
+        self,
+        code: WorkerCode,
+        access: Access | None,
+        entry: str,
+        *,
+        adds: bool,
+        rounds: bool,
+        find: str = "add $m6, $mvertex_base, $m0",
+    ) -> None:
+        """Add a loop over all rows, and one of single rows where they may be fewer than the pipeline takes."""
+        structure, output = self.structure, "$m8" if rounds else "$m1"
+        stream = self._stream(access, adds=adds, rounds=rounds)
+        aux = "" if adds else "setzi $a7, 8"
+        if adds and structure.is_wide:
+            stream.write_wide_start(code, "$m1", find)
+            stream.write(code, f"tapack $m4:5, $m6, $m7, {output}")
+            code.op("exitz $mzero")
+            return
+        if adds:
+            code.op(find)
+        if stream.registers.count == "$m2":
+            code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
+        if structure.has_few:
+            code.op(f"add $m11, $m2, {-stream.least_rows}")
+            code.op(f"brneg $m11, .Lfew_{entry}")
+        if stream.access in STEPPING:
+            code.op("mov $m4, $m1")
+            code.bundles([(f"mov $m5, {output}", aux)])
+        else:
+            code.bundles([(f"tapack $m4:5, $m6, $m1, {output}", aux)])
+        stream.write(code)
+        code.op("exitz $mzero")
+        if not structure.has_few:
+            return
+        code.label(f".Lfew_{entry}")
+        code.op(f"add $m11, $m11, {stream.least_rows - 1}")
+        code.op(f"brneg $m11, .Ldone_{entry}")
+        code.op("mov $m4, $m1")
+        code.bundles([(f"mov $m5, {output}", aux)])
+        code.label(f".Lrow_{entry}")
+        stream.write_row(code)
+        code.op(f"brnzdec $m11, .Lrow_{entry}")
+        code.label(f".Ldone_{entry}")
         code.op("exitz $mzero")
 
 

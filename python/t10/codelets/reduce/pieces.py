@@ -108,6 +108,8 @@ def _operand(operand: TaskOperand, number: int, nest: list[Level]) -> TaskOperan
 
 
 def widened(body: ScalarFunction) -> ScalarFunction:
-    """Return a body of f16 whose result is widened."""
+    """Return a body of f16 whose result is widened, or one of f32 as it is."""
+    if body.ops and body.result == body.n_inputs + len(body.ops) - 1 and body.ops[-1].dtype == "f32":
+        return body
     op = ScalarOp("arith.extf", (body.result,), "f32")
     return ScalarFunction(body.n_inputs, (*body.ops, op), body.n_inputs + len(body.ops))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from t10.core.document import records
 from t10.core.document.check import check_document
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector, Term
-from t10.core.graph import Graph, GraphOutput, TensorValue, View
+from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
@@ -105,8 +105,8 @@ def decode(document: records.PlanDocument) -> ModulePlan:
     numbered = [(f"operators[{i}]", operator) for i, operator in enumerate(document.operators)]
     graph = Graph(
         name=document.model,
-        inputs=tuple(TensorValue(**_shallow(value)) for value in document.inputs),
-        weights=tuple(TensorValue(**_shallow(value)) for value in document.weights),
+        inputs=tuple(_tensor(value) for value in document.inputs),
+        weights=tuple(_tensor(value) for value in document.weights),
         operators=tuple(decoder.spec(operator, where) for where, operator in numbered),
         views=tuple(View(**_shallow(view)) for view in document.views),
         outputs=tuple(GraphOutput(**_shallow(output)) for output in document.outputs),
@@ -164,6 +164,11 @@ def _at(table: Sequence[Value], row: int, where: str) -> Value:
     if row >= len(table):
         raise InputError(f"{where}: found row {row} of a table with {len(table)} rows")
     return table[row]
+
+
+def _tensor(record: records.ValueRecord) -> TensorValue:
+    parts = None if record.parts is None else Parts(record.parts.axis, record.parts.names)
+    return TensorValue(**_shallow(record, ("parts",)), parts=parts)
 
 
 def _shallow(record: BaseModel, without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -205,6 +205,13 @@ Declared = Annotated[
 ]
 
 
+class PartsRecord(Record):
+    """Weights that stand one behind another along an axis."""
+
+    axis: Size
+    names: tuple[str, ...]
+
+
 class ValueRecord(Record):
     """A tensor from outside."""
 
@@ -212,6 +219,14 @@ class ValueRecord(Record):
     shape: tuple[Size, ...]
     dtype: str
     declared: Declared = ""
+    order: Annotated[
+        tuple[int, ...],
+        Field(description="of every dim, the number that it has in what the host gives, where those differ"),
+    ] = ()
+    parts: Annotated[
+        PartsRecord | None,
+        Field(description="what the host makes a weight of, where it is several of the model's"),
+    ] = None
 
 
 class ViewRecord(Record):

@@ -22,7 +22,7 @@ import numpy as np
 
 from t10.codelets.matrix.product import LEVELS_OF_ROWS
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
-from t10.core.products import is_product
+from t10.core.products import hands_on_rounded, is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
@@ -39,6 +39,8 @@ ENGINES = {
     ("f32", "f32"): Engine(phases=8, columns=16, per_word=2, per_store=2),
 }
 """Modes by types of inputs and output."""
+ROUNDING = replace(ENGINES["f16", "f32"], rounds=True)
+"""That of sums in f32 that their last block rounds."""
 
 # Cycles of the supervisor.
 VERTEX, SUMS, SECOND_PASS = 31, 21, 38
@@ -72,7 +74,7 @@ def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False)
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
     first, second = spec.inputs
-    engine = ENGINES.get((first.dtype, spec.acc_dtype))
+    engine = ROUNDING if hands_on_rounded(spec) else ENGINES.get((first.dtype, spec.acc_dtype))
     if engine is None or first.dtype != second.dtype:
         return None
     if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
@@ -138,11 +140,11 @@ class _Way:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
         columns, inner = self._columns(), self._inner()
         rows = self._row_loops()
-        if len(rows) > LEVELS_OF_ROWS:
+        if len(rows) > self._most_rows:
             # Every point of the others takes launches of its own.
-            longest, second = _two_longest([loop.extent for loop in rows])
             n_rows = reduce(np.multiply, [loop.extent for loop in rows])
-            columns = replace(columns, outs=columns.outs * (n_rows // (longest * second)))
+            own = reduce(np.multiply, self._longest(rows))
+            columns = replace(columns, outs=columns.outs * (n_rows // own))
         is_whole = inner.n % self.engine.per_word == 0
         copies_x = np.logical_not(both(is_whole, inner.has_lines))
         copies_w = np.logical_not(both(is_whole, inner.gap == 1))
@@ -188,11 +190,16 @@ class _Way:
         is_deep = either(blocks > 1, copies_w)
         turn, between = _pauses(columns, slots, blocks > 1)
         work = N_WORKERS * (slots.begin + (blocks - 1) * slots.add)
+        if engine.rounds:
+            # Their last results leave sooner.
+            work = work - chosen(blocks > 1, N_WORKERS, 0)
         cycles = VERTEX - turn + columns.outs * (blocks * (LAUNCH + turn) + sums * load + work)
         cycles = cycles + chosen(is_deep, SUMS + (columns.outs - 1) * between, columns.outs * ONE_SUM)
         # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own.
         passes = lies if len(self.spec.reduction_axes) > 1 else np.logical_not(both(copies_x, copies_w))
         is_second = both(is_second, passes)
+        # Sums that their last block rounds have one pass.
+        fit = both(columns.fit, np.logical_not(is_second)) if engine.rounds else columns.fit
         cycles = cycles + chosen(is_second, SECOND_PASS + N_WORKERS * columns.outs * slots.again, 0)
         result: Column = IMPOSSIBLE
         for x_slots, w_slots in self._copies(columns, inner):
@@ -206,7 +213,7 @@ class _Way:
             copies_w, self._weight_lines(columns, inner) * inner.n, 0
         )
         fits = held * (WORD_BYTES // engine.per_word) <= MOST_SCRATCH_BYTES
-        return chosen(both(columns.fit, inner.n > 1, fits), result, IMPOSSIBLE)
+        return chosen(both(fit, inner.n > 1, fits), result, IMPOSSIBLE)
 
     @property
     def _one(self) -> Column:
@@ -238,9 +245,10 @@ class _Way:
         n = product(boxes, own)
         groups = product(boxes, [axis for axis in order if axis in self.w.axes and axis in self.x.axes])
         fit = either(columns > 1, n == 1)
-        if self.engine.per_store > 2:
+        per_store = self.engine.per_store * (2 if self.engine.rounds else 1)
+        if per_store > 2:
             # An f16 alone is no access of the engine's.
-            fit = both(fit, columns % self.engine.per_store == 0)
+            fit = both(fit, columns % per_store == 0)
         beside, overlaps = -(-columns // most), both(columns > most, columns % most != 0)
         outs = groups * (n // columns) * beside
         return _Columns(columns, step, np.minimum(columns, most), outs, beside, overlaps, fit)
@@ -286,14 +294,23 @@ class _Way:
 
     def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:
         """Return the rows of a launch: the two longest loops."""
-        if len(loops) > LEVELS_OF_ROWS:
+        if len(loops) > self._most_rows:
             nothing = self._one * 0
-            longest, second = _two_longest([loop.extent for loop in loops])
-            return Rows(longest * second, [WalkLoop(n, (nothing, nothing)) for n in (longest, second)])
+            longest = self._longest(loops)
+            return Rows(reduce(np.multiply, longest), [WalkLoop(n, (nothing, nothing)) for n in longest])
         if self._skips:
             # What lies between is not copied: rows that are far apart need not be.
             loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
         return Rows(reduce(np.multiply, [loop.extent for loop in loops]), loops)
+
+    @property
+    def _most_rows(self) -> int:
+        """Return how many loops of rows a launch walks."""
+        return 1 if self.engine.rounds else LEVELS_OF_ROWS
+
+    def _longest(self, loops: Sequence[WalkLoop]) -> Sequence[Column]:
+        """Return the extents of the loops that a launch walks, the longest ones."""
+        return _two_longest([loop.extent for loop in loops])[: self._most_rows]
 
     def _points(self) -> Column:
         """Return how many elements of the streaming input there are, at least."""

@@ -30,18 +30,24 @@ FEW_BEGIN, FEW_ADD = 14, 8
 """Slots of launches of single rows, besides the rows."""
 SEGMENTS, SEGMENT, FEW_SEGMENT = 3, 13, 19
 """Slots of a launch with segments, and of each of them besides its pipeline, or its single rows."""
+TWINS, TWIN_BEGIN, TWIN_ADD = 9, 3, 7
+"""Slots of two rows of one column, and what their loops that begin and that add take besides."""
 FAR_APART = 1 << 10
 """Slots between the ends of workers of which nothing better is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A mode of the engine: steps of a row, columns of a block, elements in a word of input and of output."""
+    """A mode of the engine: steps of a row, columns of a block, elements in a word of input and of sums.
+
+    Where it `rounds`, sums' last blocks make words of the output of two words of sums.
+    """
 
     phases: int
     columns: int
     per_word: int
     per_store: int
+    rounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,8 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     far_x, far_out = (STRIDE_WORDS + kit) * engine.per_word, (STRIDE_WORDS + stores) * engine.per_store
     is_plain = either(is_word, rows.everywhere(lambda x, out: either(x >= far_x, out >= far_out)))
     accesses = chosen(is_word, width, stores)
-    begin = _begin_loop(engine.phases, stores, accesses, kit, is_plain)
+    own = chosen(is_many, accesses, accesses // 2) if engine.rounds else accesses
+    begin = _begin_loop(engine.phases, stores, accesses, kit + own, is_plain)
     # The output may lie in a longer window, whose rows are any number of words apart: whatever is less.
     adds = [
         _add_loop(engine.phases, stores, accesses, kit, is_banked, is_word, is_plain)
@@ -128,7 +135,13 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     many = np.minimum(*(add.fixed + add.each * most for add in adds))
     add_slots = chosen(most < shortest, few, np.maximum(few, NEXT + many + rest))
     setup = SETUP + chosen(either(is_word, is_few), SETUP_JUMPS, 0)
-    is_even = rows.n % N_WORKERS == 0
+    # One column of f32 goes by twos where it can (`codelets.matrix.twin`).
+    is_twin = both(is_word, columns == 1) if engine.phases == BLOCK_WORDS else never(columns)
+    twins = TWINS * most // 2
+    begin_slots = chosen(is_twin, np.minimum(begin_slots, BEGIN + TWIN_BEGIN + twins), begin_slots)
+    add_slots = chosen(is_twin, np.minimum(add_slots, NEXT + TWIN_ADD + twins), add_slots)
+    setup = chosen(is_twin, SETUP, setup)
+    is_even = both(rows.n % N_WORKERS == 0, np.logical_not(is_twin))
     # A pipeline of two rows takes as long as a single row, but for the steps beyond four.
     apart = chosen(least > 1, engine.phases, chosen(least == 1, engine.phases - 4, FAR_APART))
     spread = chosen(is_even, 0, chosen(is_plain, FAR_APART, apart))
@@ -145,9 +158,9 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     )
 
 
-def _begin_loop(steps: int, stores: Column, accesses: Column, kit: Column, is_plain: Column) -> Loop:
-    """Return the loop that begins sums: `accesses` to the output a row, `stores` words."""
-    each = np.maximum(chosen(is_plain, kit + accesses, steps), steps)
+def _begin_loop(steps: int, stores: Column, accesses: Column, plain: Column, is_plain: Column) -> Loop:
+    """Return the loop that begins sums: `accesses` to the output a row, `stores` words, `plain` accesses in all."""
+    each = np.maximum(chosen(is_plain, plain, steps), steps)
     fixed = 2 * steps + 3 + 2 * accesses - stores - 2 * each
     return Loop(each, fixed, steps + 3 + accesses, 2)
 

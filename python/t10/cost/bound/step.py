@@ -11,6 +11,7 @@ import numpy as np
 from t10.codelets.compile import may_be_own
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction, identity
 from t10.cost.bound.columns import Boxes, Column, chosen, product
 from t10.cost.bound.gather import gather_bound
@@ -53,7 +54,7 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
     sums = _sums(placeless, boxes, is_whole)
-    sums = scalar_bound(placeless, boxes) if sums is None else sums
+    sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
@@ -62,6 +63,11 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
 
 def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
     return LEAST_CYCLES + product(boxes, tuple(range(len(spec.axes)))) // VECTOR_RATE
+
+
+def _in_registers(spec: OperatorSpec) -> OperatorSpec:
+    """Return an operator as it is computed without the matrix engine: a sum in registers is rounded once."""
+    return replace(spec, body=summed(spec.body)) if hands_on_rounded(spec) else spec
 
 
 def _without_places(body: ScalarFunction) -> ScalarFunction:
@@ -74,7 +80,7 @@ def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
         product_bound(spec, boxes, in_windows=not is_whole),
-        reduction_bound(spec, boxes, in_windows=not is_whole),
+        reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
     ]
     cycles = _least(ways)
     if cycles is None:
@@ -158,7 +164,7 @@ class LeastSteps:
 
     def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
         """Return cycles that no compute step over `boxes` (n, axes) falls below."""
-        if may_be_own(spec.body):
+        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
             return sub_task_bound(spec, boxes, is_whole=self.is_whole)

@@ -11,6 +11,7 @@ from t10.chip.spec import MAX_CORES
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
 from t10.core.plan import CostedPlan
+from t10.core.products import SUMS_BYTES, hands_on_rounded
 from t10.core.scalar import identity
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError, VerifyError
@@ -75,9 +76,11 @@ def _unconstrained(case: Case) -> Iterator[Remedy]:
 
 
 def _small_buffer(case: Case) -> Iterator[Remedy]:
-    saved = case.chip.shift_buffer_bytes - SMALL_SHIFT_BUFFER_BYTES
+    # Sums may need room in it.
+    least = SUMS_BYTES if any(map(hands_on_rounded, case.graph.operators)) else SMALL_SHIFT_BUFFER_BYTES
+    saved = case.chip.shift_buffer_bytes - least
     if saved > 0:
-        change = f"a shift buffer of {SMALL_SHIFT_BUFFER_BYTES:,} instead of {case.chip.shift_buffer_bytes:,} bytes"
+        change = f"a shift buffer of {least:,} instead of {case.chip.shift_buffer_bytes:,} bytes"
         yield Remedy(change, case.bound.n_bytes - saved, case.chip.sram_bytes)
 
 
@@ -178,11 +181,10 @@ def narrowed(graph: Graph) -> Graph:
 
 def batch_of(graph: Graph) -> int | None:
     """Return the extent that is clearly a batch: the first of every input, it divides the first of every output."""
-    firsts = {value.shape[0] if value.shape else 1 for value in graph.inputs}
+    firsts = {value.shape[0] if value.shape else 1 for value in graph.signature[0]}
     if len(firsts) != 1 or (batch := firsts.pop()) == 1:
         return None
-    shapes = graph.shape_by_value
-    outputs = [shapes[output.value] for output in graph.outputs]
+    outputs = [value.shape for value in graph.signature[1]]
     return batch if all(shape and shape[0] % batch == 0 for shape in outputs) else None
 
 

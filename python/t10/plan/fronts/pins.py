@@ -32,8 +32,8 @@ FORMAT: Literal["t10-pins"] = "t10-pins"
 VERSION: Literal[1] = 1
 PLAN_FORMAT = "t10-plan"
 
-Factor = Annotated[int, Field(ge=1, le=MOST)]
-Pace = Annotated[int, Field(ge=0, le=MOST)]
+Factor = Annotated[int, Field(ge=1, le=MOST, strict=True)]
+Pace = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 
 
 class PinRecord(BaseModel):
@@ -149,9 +149,13 @@ def _of_record(record: PinRecord, spec: OperatorSpec) -> ForcedPartition:
 
 def _row(spec: OperatorSpec, given: Sequence[int] | Mapping[str, int], what: str, default: int) -> AxisSizes:
     """Return one number per axis of what is given in order or by name."""
-    if not isinstance(given, Mapping):
-        return tuple(given)
     names = [axis.name for axis in spec.axes]
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise _unknown(
+                spec, f"{what} has {len(given)} numbers for {len(names)} axes", names, "one for each of"
+            )
+        return tuple(given)
     for name in given:
         if name not in names:
             raise _unknown(spec, f"{what} names axis '{name}'", names)
@@ -162,16 +166,20 @@ def _rows(
     spec: OperatorSpec, given: Sequence[Sequence[int] | Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 ) -> tuple[AxisSizes, ...]:
     """Return one row per input, then of the output, of what is given in order or by tensor."""
-    if not isinstance(given, Mapping):
-        return tuple(_row(spec, row, "ft", 1) for row in given)
     names = [operand.name for operand in spec.rotatable]
+    if not isinstance(given, Mapping):
+        if len(given) != len(names):
+            raise _unknown(
+                spec, f"ft has {len(given)} rows for {len(names)} tensors", names, "one for each of"
+            )
+        return tuple(_row(spec, row, "ft", 1) for row in given)
     for name in given:
         if name not in names:
             raise _unknown(spec, f"ft names tensor '{name}'", names)
     return tuple(_row(spec, given.get(name, {}), f"ft of {name}", 1) for name in names)
 
 
-def _unknown(spec: OperatorSpec, found: str, names: list[str]) -> InputError:
+def _unknown(spec: OperatorSpec, found: str, names: list[str], wanted: str = "one of") -> InputError:
     return InputError(
-        f"{found} (expected one of {', '.join(names)})", operator=spec.name, location=spec.location or None
+        f"{found} (expected {wanted} {', '.join(names)})", operator=spec.name, location=spec.location or None
     )

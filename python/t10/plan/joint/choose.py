@@ -122,7 +122,13 @@ class JointPlanner:
                 break
         if best is None:
             return None
-        return self._joint(selection, replace(best, bound_cycles=bound_cycles))
+        best = replace(best, bound_cycles=bound_cycles)
+        for rows in self.starts.values():
+            # A choice within the gap may be worse than one of Algorithm 1's, whose costs are exact.
+            cycles = selection.cycles(rows)
+            if cycles < best.cycles and selection.fits(rows):
+                best = replace(best, rows=rows, cycles=cycles)
+        return self._joint(selection, best)
 
     def _settle(self, selection: Selection, choices: Sequence[Ints], counted: Counted = "exact") -> bool:
         """Make the costs of choices exact, or only their bounds finer; return whether any changed."""

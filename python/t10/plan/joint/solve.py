@@ -32,8 +32,8 @@ MOST_HALVINGS = 7
 """Idle bytes are halved so often before operators are parted."""
 TIGHTENINGS = 4
 MOST_IMPROVED = 40
-POLISH_WORK = 2.0
-"""Effort of the integer program, in CP-SAT's deterministic units (about seconds)."""
+POLISH_WORK = 0.5
+"""Effort of the integer program, in CP-SAT's deterministic units (about four seconds each)."""
 CLOSE = 0.002
 """Choices that are slower than the best known by less are improved by exchanges too."""
 WORTH_IMPROVING = 1.01

@@ -18,8 +18,10 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of, partition_scatter
 from t10.core.plan import OperatorPlan
+from t10.core.products import SUMS_BYTES, hands_on_rounded
 from t10.core.schedule import Arrival, ModulePlan, Phase, ScheduledOperator, ValueLayout, moment
 from t10.cost.operator import output_chunk
+from t10.errors import InputError
 from t10.plan.memory.allocation import Request, aligned_size
 from t10.plan.memory.levels import operand_slots
 
@@ -35,12 +37,19 @@ def buffer_requests(
 ) -> list[Request]:
     """Return every buffer the program needs, with its lifetime in moments (see `core.schedule.moment`).
 
-    `layouts` are those of weights and inputs that are read, by value.
+    `layouts` are those of weights and inputs that are read, by value. Raises `InputError` for a shift buffer that is
+    too small for sums in it.
     """
     last_by_value = last_moments(graph, operators)
     kept = {source for output in graph.outputs for source in graph.sources_of(output.value)}
     end = moment(max(len(operators) - 1, 0), "finish")
     specs = {spec.name: spec for spec in graph.operators}
+    if shift_bytes < SUMS_BYTES and any(map(hands_on_rounded, graph.operators)):
+        raise InputError(
+            f"partials that are mixed grow in the shift buffer, which has {shift_bytes:,} bytes (expected at least "
+            f"{SUMS_BYTES:,})",
+            hint="give another type of partials, or the chip a larger shift_buffer_bytes",
+        )
     found = {"shift": Request("shift", shift_bytes, 0, end)}
     for values, prefix in ((graph.weights, "idle"), (graph.inputs, "input")):
         for value in values:

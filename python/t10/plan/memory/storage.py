@@ -260,7 +260,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class AsGiven:
-    """A tensor that is handed to the host, or to an operation that must have it in the given order."""
+    """A tensor that an operation must have in the given order."""
 
     value: int
     weight: int = TRANSPOSED
@@ -284,7 +284,31 @@ class AsGiven:
         return [tensors[value].given]
 
 
-Relation = Follow | Regroup | Product | AsGiven
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A tensor that is joined along a dim and then read: rows of pieces are put together where that is innermost."""
+
+    value: int
+    dim: int
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """Return the tensor it is about."""
+        return (self.value,)
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes if the tensor is joined along its innermost dim."""
+        tensor = tensors[self.value]
+        dims = significant(orders[self.value], tensor.extents)
+        return TRANSPOSED * tensor.n_bytes * (dims[-1:] == (self.dim,))
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the given order."""
+        del orders
+        return [tensors[value].given]
+
+
+Relation = Follow | Regroup | Product | AsGiven | Joined
 
 
 def total_cost(relations: Sequence[Relation], orders: Orders, tensors: Tensors) -> int:

@@ -15,6 +15,7 @@ from t10.core.movement import operand_of
 from t10.core.nameless import nameless
 from t10.core.placed_costs import PlacedCosts, StepLies
 from t10.core.plan import OperatorPlan
+from t10.core.products import hands_on_rounded, n_nest_operands
 from t10.core.schedule import ScheduledOperator, Wish
 from t10.core.shift_rounds import shift_elements
 from t10.core.vertex_nest import Lie
@@ -71,7 +72,7 @@ class Wishes:
         arrivals = [each.buffer for each in sorted(scheduled.arrivals, key=lambda each: each.operand)]
         n_inputs = len(spec.inputs)
         names = {
-            "sub_task": (*arrivals[:n_inputs], accumulator),
+            "sub_task": (*arrivals[:n_inputs], *_sums(spec), accumulator),
             "combine": (SHIFT, accumulator),
             "end": (accumulator, *arrivals[n_inputs:], value),
         }
@@ -83,7 +84,7 @@ class Wishes:
 
 def _losses(lying: Callable[[StepLies], CostModel], spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Loss]:
     """Yield which step loses how many cycles where an operand is not interleaved, or two of them are not apart."""
-    numbers = {"sub_task": len(spec.inputs) + 1, "combine": 2, "end": len(spec.epilogue_inputs) + 2}
+    numbers = {"sub_task": n_nest_operands(spec), "combine": 2, "end": len(spec.epilogue_inputs) + 2}
     best = {step: Lie.best(n) for step, n in numbers.items()}
 
     def cycles(lies: Mapping[str, Lie]) -> int:
@@ -128,13 +129,19 @@ def _of_codelets(spec: OperatorSpec, scheduled: ScheduledOperator, buffers: froz
     is_product = spec.combine == "sum" and n_inputs > 1
     rate = PRODUCTS_PER_CYCLE if is_product else POINTS_PER_CYCLE
     n_points = prod(plan.box) * plan.n_sub_tasks
-    yield from _together((*(a.buffer for a in arrivals[:n_inputs]), accumulator), 1 + n_points // rate)
+    read = (*(a.buffer for a in arrivals[:n_inputs]), *_sums(spec))
+    yield from _together((*read, accumulator), 1 + n_points // rate)
     n_members, n_slots = output_chunk(spec, plan)
     if spec.epilogue is not None:
         names = (accumulator, *(a.buffer for a in arrivals[n_inputs:]), value)
         yield from _together(names, 1 + n_slots // POINTS_PER_CYCLE)
     if n_members > 1:
         yield from _together((SHIFT, accumulator), 1 + n_slots * n_members // POINTS_PER_CYCLE)
+
+
+def _sums(spec: OperatorSpec) -> tuple[str, ...]:
+    """Return where sub-tasks keep sums that they round in the end."""
+    return (SHIFT,) if hands_on_rounded(spec) else ()
 
 
 def _together(names: tuple[str, ...], weight: int) -> Iterator[Wish]:

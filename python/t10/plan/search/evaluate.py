@@ -7,7 +7,7 @@ which is an estimate: what activations would cost to fetch from anywhere (the la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.costs import (
     WindowCosts,
+    end_cycles,
     nest_cycles,
+    plan_end_cycles,
     rotating_fill_cycles,
     sees_parts,
     sees_shifts,
@@ -23,13 +25,15 @@ from t10.core.costs import (
     whole_cycles,
 )
 from t10.core.dtypes import size_bytes
+from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
-from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
+from t10.cost.operator import output_chunk
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
@@ -117,7 +121,7 @@ def evaluate(
     compute = compute_cycles(spec, cost, lengths, ft, members, is_whole)
     shift = nest_shift_cycles(steps, cost.shift_cycles_many(advance))
     return Evaluation(
-        compute=compute + _cuts(spec, cost, f_op, ft, plans),
+        compute=compute + _cuts(spec, cost, f_op, ft, plans) + _seams(spec, cost, f_op, ft, is_whole, plans),
         shift=_shifts(spec, cost, f_op, ft, shift, plans),
         reduce=reduce,
         relayout=relayout,
@@ -197,6 +201,30 @@ def _cuts(
         if plan is not None:
             boxes = whole_cycles(cost, spec, plan) + rotating_fill_cycles(cost, spec, plan)
             total[row] = nest_cycles(cost, spec, plan) - boxes
+    return total
+
+
+def _seams(
+    spec: OperatorSpec,
+    cost: CostModel,
+    f_op: Ints,
+    ft: Ints,
+    is_whole: Mask | None,
+    plans: Sequence[OperatorPlan] | None,
+) -> Ints:
+    """Return what epilogues take beyond those over whole windows where they are cut as windows wrap."""
+    total = np.zeros(len(f_op), np.int64)
+    if not sees_parts(cost) or not epilogue_axes(spec):
+        return total
+    for row in np.flatnonzero((ft[:, -1, sorted(epilogue_axes(spec))] > 1).any(axis=1)).tolist():
+        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        if plan is not None:
+            is_all = is_whole is not None and bool(is_whole[row]) and plan.reduce != "none"
+            plan = replace(plan, reduce="all") if is_all else plan
+            n_members, n_slots = output_chunk(spec, plan)
+            windows = window_lengths(plan, len(spec.inputs))
+            asked = 0 if plan.reduce == "all" else n_members, n_slots
+            total[row] = plan_end_cycles(cost, spec, plan, *asked) - end_cycles(cost, spec, windows, *asked)
     return total
 
 

@@ -16,10 +16,12 @@ from t10.core.costs import (
     end_cycles,
     nest_cycles,
     part_cycles,
+    plan_end_cycles,
     sees_parts,
     sees_shifts,
     window_fill_cycles,
 )
+from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.plan import OperatorPlan
@@ -34,10 +36,10 @@ Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
     | tuple[Literal["fill"], AxisSizes]
     | tuple[Literal["rest"], AxisSizes, int]
-    | tuple[Literal["nest"], AxisSizes, FtRows]
+    | tuple[Literal["nest", "cut_rest"], AxisSizes, FtRows]
 )
 """A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members;
-all steps of a plan, which run in parts."""
+all steps of a plan, which run in parts; reduction and epilogue of a plan, cut where windows wrap."""
 Chunk = tuple[int, int]
 """So many members, and the elements of each."""
 
@@ -70,7 +72,9 @@ class ExactPrices:
         total = 0.0
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
-            least = least_rest if part[0] == "rest" else 0.0 if part[0] == "fill" else least_step
+            least = (
+                least_rest if part[0] in ("rest", "cut_rest") else 0.0 if part[0] == "fill" else least_step
+            )
             if part[0] == "nest":
                 least *= prod(map(max, zip(*ft, strict=True)))
             cycles = self.known.get(part)
@@ -124,7 +128,7 @@ class ExactPrices:
             yield 1, ("nest", f_op, ft)
         else:
             yield from boxes
-        yield end
+        yield (1, ("cut_rest", f_op, ft)) if sees_parts(self.cost) and wraps(self.spec, ft[-1]) else end
 
     def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
         """Return what `runs_in_parts` does of many, without arrays where padding decides nothing."""
@@ -160,6 +164,11 @@ class ExactPrices:
         spec = self.spec
         if part[0] == "rest":
             return self._rest(part[1], part[2])
+        if part[0] == "cut_rest":
+            plan = placed_plan(spec, part[1], part[2])
+            *_, (_, rest) = self._box_parts(part[1], part[2])
+            assert rest[0] == "rest"
+            return self._rest(rest[1], rest[2], plan)
         if part[0] == "nest":
             plan = placed_plan(spec, part[1], part[2])
             if plan is not None:
@@ -172,18 +181,25 @@ class ExactPrices:
             return window_fill_cycles(self.cost, spec, part[1])
         return box_cycles(self.cost, spec, part[1], part[2], adds=part[0] == "add")
 
-    def _rest(self, windows: AxisSizes, n_members: int) -> int:
-        """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of."""
+    def _rest(self, windows: AxisSizes, n_members: int, plan: OperatorPlan | None = None) -> int:
+        """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of.
+
+        Windows may wrap as those of `plan` do.
+        """
         spec = self.spec
         n_slots = prod(partition_shape(spec.output, windows))
-        if n_members == 1:
-            is_result = spec.epilogue is None and spec.acc_dtype == spec.output.dtype
-            return 0 if is_result else end_cycles(self.cost, spec, windows, 1, n_slots)
-        sums = n_members, n_slots
-        if sums not in self.reductions:
-            self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
-        end = end_cycles(self.cost, spec, windows, n_members, chunk_slots(n_slots, n_members))
-        return self.reductions[sums] + end
+        reduction = 0
+        if n_members > 1:
+            sums = n_members, n_slots
+            if sums not in self.reductions:
+                self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
+            reduction = self.reductions[sums]
+        elif spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
+            return 0
+        n_own = chunk_slots(n_slots, n_members)
+        if plan is None:
+            return reduction + end_cycles(self.cost, spec, windows, n_members, n_own)
+        return reduction + plan_end_cycles(self.cost, spec, plan, n_members, n_own)
 
 
 def _is_cut_by(spec: OperatorSpec, ft: FtRows) -> bool:

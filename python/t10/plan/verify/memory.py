@@ -9,6 +9,7 @@ from t10.chip.spec import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.products import hands_on_rounded
 from t10.core.schedule import PHASES, Buffer, ModulePlan, moment
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.plan.verify.placed import layout_slots, operand_slots
@@ -57,7 +58,7 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
             yield Need(f"{prefix}:{layout.value}", n_bytes, 0, until)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
         active = scheduled.active.plan
-        if active.loop_order or output_replicas(spec, active) > 1:
+        if active.loop_order or output_replicas(spec, active) > 1 or hands_on_rounded(spec):
             n_bytes = max(chip.shift_buffer_bytes, _least_landing_bytes(spec, active))
             yield Need("shift", n_bytes, moment(step, "nest"), moment(step, "nest"))
         for arrival in scheduled.arrivals:

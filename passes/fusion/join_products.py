@@ -1,0 +1,203 @@
+"""Join products that read one tensor with different weights, as of queries, keys and values: it is brought once.
+
+```
+q[i, n] = x[i, :] * wq[:, n] + bq[n]              y[i, n] = x[i, :] * w[:, n] + b[n]
+k[i, n] = x[i, :] * wk[:, n] + bk[n]     becomes  q = y[:, :N], k = y[:, N:]              w is wq, then wk; b so too
+```
+
+What is split over cores then is one large product: less of `x` arrives, and less is added up. The host puts the weights
+behind one another (`t10.parts`); the results are slices, views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from t10.core.dtypes import size_bytes
+from t10.dialect.location import location_name
+from t10.dialect.mlir import ir
+from t10.passes.bridge.tree import Accumulated, Apply, Constant, Index, Read, Scalar, reads, visit
+from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, is_product, with_leaves
+from t10.passes.fusion.make_views import ViewMaker
+from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
+
+LEAST_BYTES = 1 << 20
+"""Bytes of a weight from which on products are joined: smaller ones are split over few cores, and little arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A product whose columns are those of a weight: `operands` are that and what its epilogue reads per column.
+
+    `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined.
+    """
+
+    nest: Nest
+    axis: int
+    operands: tuple[int, ...]
+    dims: tuple[int, ...]
+    key: tuple[Any, ...]
+
+
+def join_products(function: Any, graph: FusionGraph) -> list[int]:
+    """Join products of a function's graph, and the arguments that are their weights.
+
+    Returns the numbers of the arguments that nothing reads any more.
+    """
+    entries = argument_entries(function)
+    if any(NAME not in entry for entry in entries):
+        # Arguments without a name are known by their number.
+        return []
+    free = {
+        number
+        for number, entry in enumerate(entries)
+        if WEIGHT in entry and not {ORDER, PARTS} & entry.keys() and len(graph.users[number]) == 1
+    }
+    groups: dict[tuple[Any, ...], list[_Member]] = {}
+    for nest in graph.nests():
+        member = _member(graph, nest, free)
+        if member is not None:
+            groups.setdefault(member.key, []).append(member)
+    views = ViewMaker.of(function, graph)
+    dead: list[int] = []
+    for members in groups.values():
+        if len(members) > 1:
+            dead += _join(function, graph, views, members, entries, free)
+    if dead:
+        set_argument_entries(function, entries)
+    return dead
+
+
+def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
+    """Return a product as one that may be joined, None where it is none."""
+    if nest.combine != "arith.addf" or not is_product(nest) or nest.forced is not None or nest.name:
+        return None
+    found = [read for read in reads(nest.body) if read.value in free]
+    if len(found) != 1 or len(reads(nest.body)) != 2:
+        return None
+    (weight,) = found
+    (other,) = (read for read in reads(nest.body) if read is not weight)
+    shared = {axis for dim in other.dims for axis in dim.axes}
+    own = [
+        axis
+        for axis, n in enumerate(nest.extents)
+        if nest.kinds[axis] == PARALLEL and n > 1 and axis not in shared
+    ]
+    if (
+        len(own) != 1
+        or prod(graph.shapes[weight.value]) * size_bytes(graph.types[weight.value]) < LEAST_BYTES
+    ):
+        return None
+    (axis,) = own
+    columns = [read for read in nest.all_reads if any(axis in dim.axes for dim in read.dims)]
+    operands = tuple(dict.fromkeys(read.value for read in columns))
+    dims = tuple(_dim_of(read, axis) for value in operands for read in columns if read.value == value)
+    if len(dims) != len(operands) or any(dim < 0 for dim in dims):
+        return None
+    if any(isinstance(node, Index) and axis in node.form.axes for part in nest.parts for node in visit(part)):
+        return None
+    return _Member(nest, axis, operands, dims, _key(graph, nest, axis, operands))
+
+
+def _dim_of(read: Read, axis: int) -> int:
+    """Return the dim that an axis alone indexes, -1 where none is, or it has more."""
+    dims = [number for number, form in enumerate(read.dims) if axis in form.axes]
+    return dims[0] if len(dims) == 1 and read.dims[dims[0]].is_simple else -1
+
+
+def _key(graph: FusionGraph, nest: Nest, axis: int, operands: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return all of a nest but its extent along an axis, and which operands it reads along that."""
+    extents = tuple(-1 if a == axis else extent for a, extent in enumerate(nest.extents))
+    numbers = {value: -1 - place for place, value in enumerate(operands)}
+    parts = tuple(
+        _spelled(part, numbers) if part is not None else () for part in (nest.body, nest.init, nest.epilogue)
+    )
+    types = tuple(graph.types[value] for value in (*operands, nest.result))
+    return (parts, extents, nest.kinds, nest.out_dims, nest.acc_type, nest.sum_type, types)
+
+
+def _spelled(scalar: Scalar, numbers: Mapping[int, int]) -> tuple[Any, ...]:
+    """Return a scalar as values that compare: its nodes in order, operands by number; tensors as `numbers` says."""
+    nodes = visit(scalar)
+    place = {id(node): number for number, node in enumerate(nodes)}
+    result: list[tuple[Any, ...]] = []
+    for node in nodes:
+        match node:
+            case Apply():
+                operands = tuple(place[id(operand)] for operand in node.operands)
+                result.append((node.opcode, operands, node.dtype, node.attribute))
+            case Read():
+                result.append(("read", numbers.get(node.value, node.value), node.dims))
+            case Constant():
+                result.append(("constant", node.text, node.dtype))
+            case Index():
+                result.append(("index", node.form))
+            case Accumulated():
+                result.append(("accumulated",))
+            case _:
+                # What is gathered is never joined: no two are the same.
+                result.append(("extract", id(node)))
+    return tuple(result)
+
+
+def _join(
+    function: Any,
+    graph: FusionGraph,
+    views: ViewMaker,
+    members: Sequence[_Member],
+    entries: list[Entry],
+    free: Set[int],
+) -> list[int]:
+    """Replace products by one, and what they made by slices of what it makes; returns arguments no longer read."""
+    first, nest, axis = members[0], members[0].nest, members[0].axis
+    sizes = [member.nest.extents[member.axis] for member in members]
+    joined: dict[int, int] = {}
+    dead: list[int] = []
+    for place, value in enumerate(first.operands):
+        values = [member.operands[place] for member in members]
+        shape = _widened(graph.shapes[value], first.dims[place], sum(sizes))
+        if free >= set(values):
+            graph.shapes[value] = shape
+            _join_arguments(function, graph, values, first.dims[place], entries)
+            dead += values[1:]
+        else:
+            joined[value] = graph.new_value(shape, graph.types[value])
+            views.concat(joined[value], tuple(values), first.dims[place], nest.rank)
+
+    def leaf(scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Read) and scalar.value in joined:
+            return Read(joined[scalar.value], scalar.dims)
+        return scalar
+
+    dim = next(number for number, form in enumerate(nest.out_dims) if axis in form.axes)
+    result = graph.new_value(_widened(graph.shapes[nest.result], dim, sum(sizes)), graph.types[nest.result])
+    extents = _widened(nest.extents, axis, sum(sizes))
+    base = location_name(nest.location)
+    location = ir.Location.name(f"{base} (+{len(members) - 1})", nest.location) if base else nest.location
+    start = 0
+    for member, size in zip(members, sizes, strict=True):
+        views.slice(result, dim, start, size, member.nest.rank, member.nest.result)
+        start += size
+    graph.add(replace(with_leaves(nest, leaf), result=result, extents=extents, location=location))
+    return dead
+
+
+def _widened(shape: tuple[int, ...], dim: int, extent: int) -> tuple[int, ...]:
+    """Return a shape with another extent of one dim."""
+    return (*shape[:dim], extent, *shape[dim + 1 :])
+
+
+def _join_arguments(
+    function: Any, graph: FusionGraph, values: Sequence[int], dim: int, entries: list[Entry]
+) -> None:
+    """Make the first of several weights that of all, and say of what the host makes it."""
+    first = values[0]
+    names = [entries[value][NAME] for value in values]
+    set_shape(function.regions[0].blocks[0].arguments[first], graph.shapes[first])
+    axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), dim)
+    entries[first][NAME] = ir.StringAttr.get(f"{names[0].value} (+{len(names) - 1})")
+    entries[first][PARTS] = ir.DictAttr.get({"axis": axis, "names": ir.ArrayAttr.get(names)})

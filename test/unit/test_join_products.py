@@ -1,0 +1,114 @@
+"""Products of one tensor with several weights are joined to one; the host puts the weights behind one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import t10
+from t10.backend import run_on_tiles
+from t10.driver import Executable
+from t10.frontend.importer import import_model
+from t10.passes.fuse import Fuse
+from t10.passes.fusion import join_products
+
+ROWS, DEPTH = 5, 24
+WIDTHS = {"q": 16, "k": 16, "v": 8}
+
+
+def projections(path: Path, *, scaled: str = "", shared: bool = False) -> dict[str, np.ndarray[Any, Any]]:
+    """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with another."""
+    rng = np.random.default_rng(0)
+    weights: dict[str, np.ndarray[Any, Any]] = {}
+    nodes: list[onnx.NodeProto] = []
+    outputs: list[onnx.ValueInfoProto] = []
+    for name, width in WIDTHS.items():
+        weights[f"w{name}"] = rng.standard_normal((DEPTH, width)).astype(np.float16)
+        weights[f"b{name}"] = rng.standard_normal(width).astype(np.float16)
+        weight = "wq" if shared and name == "k" else f"w{name}"
+        nodes.append(helper.make_node("MatMul", ["x", weight], [f"{name}0"], name=name))
+        nodes.append(helper.make_node("Add", [f"{name}0", f"b{name}"], [f"{name}1"]))
+        last = f"{name}1"
+        if name == scaled:
+            weights["factor"] = np.array(0.5, np.float16)
+            nodes.append(helper.make_node("Mul", [last, "factor"], [f"{name}2"]))
+            last = f"{name}2"
+        outputs.append(helper.make_tensor_value_info(last, TensorProto.FLOAT16, [ROWS, width]))
+    if shared:
+        del weights["wk"]
+    graph = helper.make_graph(
+        nodes,
+        "projections",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [ROWS, DEPTH])],
+        outputs,
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return weights
+
+
+def operators(executable: Executable) -> list[str]:
+    """Return the names of a model's operators."""
+    return [spec.name for spec in executable.plan.graph.operators]
+
+
+@pytest.fixture
+def _small_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join_products, "LEAST_BYTES", 0)
+
+
+@pytest.mark.usefixtures("_small_weights")
+@pytest.mark.parametrize("program", [False, True])
+def test_products_of_one_tensor_are_one(program: bool, tmp_path: Path) -> None:
+    weights = projections(tmp_path / "model.onnx")
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=program)
+    assert operators(executable) == ["q (+2)"]
+    assert next(iter(executable.weights)) == "wq (+2)"
+    executable.save(tmp_path / "out")
+    executable = Executable.load(tmp_path / "out")
+    x = np.random.default_rng(1).standard_normal((ROWS, DEPTH)).astype(np.float16)
+    found = run_on_tiles(executable, {"x": x}).outputs if program else executable.run({"x": x})
+    for name, width in WIDTHS.items():
+        product = x.astype(np.float32) @ weights[f"w{name}"].astype(np.float32)
+        expected = product + weights[f"b{name}"].astype(np.float32)
+        assert found[f"{name}1"].shape == (ROWS, width)
+        np.testing.assert_allclose(found[f"{name}1"], expected, rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_fusing_again_joins_nothing_more(tmp_path: Path) -> None:
+    projections(tmp_path / "model.onnx")
+    imported = import_model(tmp_path / "model.onnx")
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        once = str(imported.module)
+        Fuse().apply(imported.module)
+        assert str(imported.module) == once
+    assert 't10.parts = {axis = 1 : i64, names = ["wq", "wk", "wv"]}' in once
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_what_is_computed_otherwise_stays_apart(tmp_path: Path) -> None:
+    projections(tmp_path / "model.onnx", scaled="q")
+    names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
+    assert names == ["q", "k (+1)"]
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_a_weight_with_two_readers_stays_by_itself(tmp_path: Path) -> None:
+    projections(tmp_path / "model.onnx", shared=True)
+    names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
+    assert "v" in names
+    assert not [name for name in names if "(+" in name]
+
+
+def test_small_weights_are_not_joined(tmp_path: Path) -> None:
+    projections(tmp_path / "model.onnx")
+    names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
+    assert names == ["q", "k", "v"]
