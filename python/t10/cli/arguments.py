@@ -209,7 +209,7 @@ def _add_verify(
     add_seed(verify)
     verify.add_argument(
         "--seeds",
-        type=whole_number(1, MOST_COUNT),
+        type=whole_number(0, MOST_COUNT),
         default=3,
         metavar="N",
         help="random inputs of N seeds: standard normal, mixed scales, large, in turn (default: %(default)s)",

@@ -123,6 +123,8 @@ def _check(arguments: Arguments) -> None:
     """Raise `InputError` for values of options that mean nothing."""
     if arguments.tolerance is not None and not arguments.tolerance >= 0:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
+    if arguments.seeds < 1:
+        raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
     part = arguments.bisect
     if part is not None and (part.suffix != ".onnx" or part.resolve() == arguments.model.resolve()):
         raise InputError(f"--bisect is {part}, expected a file .onnx other than the model")
