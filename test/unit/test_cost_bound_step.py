@@ -23,6 +23,7 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.runs import epilogue_run
 from t10.core.task import Task
 from t10.core.task_nest import simplified
+from t10.cost import IpuCostModel
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.counted import CountedSteps
@@ -319,3 +320,23 @@ def test_epilogues_that_ask_where_they_are_are_bounded(tmp_path: Path):
         slots, runs, members = (np.array([n]) for n in (n_slots, epilogue_run(spec, window, n_slots), 1))
         bound = int(np.max(epilogue_bound(spec, slots, runs, members, chip.launch_cycles)))
         assert bound <= int(steps.end(spec, np.array([window]), members)[0])
+
+
+def test_few_points_of_epilogues_that_ask_where_they_are_are_bounded() -> None:
+    """Two points go to two workers: what ends a row of two is no part of their code."""
+    rng, cost = Random(6), IpuCostModel(load_chip("test-64"))
+    for one in (each for each in made_steps() if "@" in each.title):
+        spec = one.spec
+        boxes = [
+            [1 if axis.kind == "reduction" else rng.choice((1, 1, 2, 3, 5, 9)) for axis in spec.axes]
+            for _ in range(40)
+        ]
+        windows = np.array([*boxes, *_with_one_pair(spec)], np.int64)
+        members = np.array([rng.choice((0, 1, 2, 3)) for _ in windows], np.int64)
+        least, found = (each.end_cycles_many(spec, windows, members) for each in (cost.least, cost))
+        assert (least <= found).all(), spec.name
+
+
+def _with_one_pair(spec: OperatorSpec) -> list[list[int]]:
+    """Return windows of two points, along every axis of the output."""
+    return [[2 if axis == a else 1 for axis in range(len(spec.axes))] for a in sorted(spec.output.axes)]

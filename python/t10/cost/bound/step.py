@@ -10,6 +10,7 @@ import numpy as np
 
 from t10.codelets.compile import may_be_own
 from t10.core.dtypes import size_bytes
+from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import OperatorSpec
 from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction, identity
@@ -22,6 +23,7 @@ from t10.cost.bound.maps import (
     single_term_bound,
     window_map_bound,
 )
+from t10.cost.bound.point_map import QUAD
 from t10.cost.bound.product import product_bound
 from t10.cost.bound.reduction import reduction_bound
 from t10.cost.bound.scalar import scalar_bound
@@ -125,8 +127,11 @@ def epilogue_bound(
     They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of. Launches are
     left out but for those between the parts of a chunk.
     """
-    if spec.epilogue is not None:
+    if spec.epilogue is not None and epilogue_axes(spec):
+        # What ends a row of such code is not known: rows are taken to be one, of whole vectors.
         spec = replace(spec, epilogue=_without_places(spec.epilogue))
+        n_slots = chosen(n_slots < QUAD, 1, n_slots // QUAD * QUAD)
+        runs = n_slots
     window, chunk = window_map_bound(spec, n_slots, runs), chunk_map_bound(spec, n_slots, runs, launch_cycles)
     if window is None or chunk is None:
         return LEAST_CYCLES + n_slots // VECTOR_RATE
