@@ -10,6 +10,7 @@ from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
+from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_products import join_products
@@ -184,3 +185,4 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
             reorder(function, graph)
         write_function(function, graph)
         drop_arguments(function, dead)
+        update_signature(function)

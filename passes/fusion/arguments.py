@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from t10.dialect.mlir import ir
-from t10.passes.bridge.write_program import update_signature
 
 Entry = dict[str, Any]
 
@@ -22,9 +21,8 @@ def argument_entries(function: Any) -> list[Entry]:
 
 
 def set_argument_entries(function: Any, entries: Sequence[Entry]) -> None:
-    """Give every argument its attributes, and the function the type that follows from its arguments."""
+    """Give every argument its attributes."""
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(entry) for entry in entries])
-    update_signature(function)
 
 
 def set_shape(argument: Any, shape: Sequence[int]) -> None:

@@ -26,9 +26,10 @@ from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import read_document, write_document
 from t10.core.dtypes import numpy_dtype
-from t10.core.graph import Graph, TensorValue, as_stored
+from t10.core.graph import Graph, TensorValue
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
+from t10.core.stored import as_stored
 from t10.cost import CostModel, registry
 from t10.errors import InputError
 from t10.report import Report, build_report, write_report

@@ -19,6 +19,7 @@ from support.draw import drawn
 from t10.arrays import read_arrays
 from t10.chip import load_chip
 from t10.core.schedule import ModulePlan
+from t10.core.stored import as_stored
 from t10.cost import IpuCostModel
 from t10.driver import Executable, compile
 from t10.plan import PlanOptions, plan_module
@@ -69,10 +70,11 @@ def test_every_plan_is_legal_and_runs_right_as_fast_as_predicted(name: str, chip
     executable = imported(name)
     path = MODELS / f"{name}.onnx"
     inputs, _ = split_reference(read_arrays(path.with_suffix(".npz")))
+    stored = as_stored(inputs, executable.plan.graph.inputs)
     references, tolerance = run_onnx_runtime(path, inputs), default_tolerance(executable.plan.graph)
     for plan in ways(name, chip_name):
         assert verify_module(plan, chip) == []
-        result = simulate(plan, chip, IpuCostModel(chip), executable.weights, inputs)
+        result = simulate(plan, chip, IpuCostModel(chip), executable.weights, stored)
         comparisons = compare(result.outputs, references, tolerance)
         assert comparisons
         assert [each for each in comparisons if not each.is_within] == []

@@ -20,8 +20,8 @@ from t10.chip import ChipSpec, load_chip
 from t10.codelets.image import assembled
 from t10.core.device import DeviceProgram, HostPiece, HostTensor
 from t10.core.dtypes import numpy_dtype
-from t10.core.graph import as_stored
 from t10.core.schedule import ModulePlan
+from t10.core.stored import as_stored
 from t10.cost import CostModel
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context

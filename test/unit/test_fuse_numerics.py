@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from support import models
 from support.linalg_numpy import run_module
 
-from t10.core.graph import as_stored
+from t10.core.stored import as_stored
 from t10.dialect.mlir import passmanager, walk
 from t10.frontend.imported import ImportedModel
 from t10.frontend.importer import import_model, import_proto

@@ -14,7 +14,7 @@ from support.random_models import random_model
 
 import t10
 from t10.core.expression import OperatorSpec
-from t10.core.graph import as_stored
+from t10.core.stored import as_stored
 from t10.cost.matrix import matrix_axes
 from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
@@ -41,6 +41,27 @@ def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Pa
         found = run_module(imported.module, stored)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5 * max(np.abs(value).max(), 1))
+
+
+def test_an_input_that_is_returned_comes_back_as_it_was(tmp_path: Path) -> None:
+    shapes = {"p": [1, 2, 2, 2], "v": [1, 2, 2, 8], "y": [1, 2, 2, 8], "v2": [1, 2, 2, 8]}
+    ports = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, s) for name, s in shapes.items()}
+    nodes = [
+        helper.make_node("MatMul", ["p", "v"], ["y"], "product"),
+        helper.make_node("Identity", ["v"], ["v2"]),
+    ]
+    graph = helper.make_graph(nodes, "returned", [ports["p"], ports["v"]], [ports["y"], ports["v2"]])
+    path = tmp_path / "returned.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.standard_normal(shapes[name]).astype(np.float32) for name in "pv"}
+    executable = t10.compile(path, chip="test-16", program=False)
+    assert "t10.order" in executable.module
+    found = executable.run(inputs)
+    np.testing.assert_array_equal(found["v2"], inputs["v"])
+    np.testing.assert_allclose(found["y"], inputs["p"] @ inputs["v"], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("extent", [1, 4, 700])

@@ -11,7 +11,7 @@ from support.draw import drawn
 from support.linalg_numpy import run_module
 
 from t10.chip import load_chip
-from t10.core.graph import as_stored
+from t10.core.stored import as_stored
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir, new_context, walk
 from t10.frontend.importer import import_model

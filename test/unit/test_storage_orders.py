@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from t10.core.graph import Parts, TensorValue, as_stored
+from t10.core.graph import Parts, TensorValue
 from t10.core.orders import (
     composed,
     given_order,
@@ -16,6 +16,7 @@ from t10.core.orders import (
     relative,
     significant,
 )
+from t10.core.stored import as_stored
 from t10.plan.memory.storage import (
     REORDERED,
     SCATTERED,

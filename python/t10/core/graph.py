@@ -6,15 +6,11 @@ operand to its cores reads straight through it, element by element, and is charg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Literal
 
 from t10.core.expression import OperatorSpec
-from t10.core.orders import Order, inverse, permuted, turned
+from t10.core.orders import Order, inverse, permuted
 from t10.errors import T10Error
 
 ViewKind = Literal["reshape", "slice", "transpose", "broadcast", "concat", "pad"]
@@ -158,19 +154,3 @@ class Graph:
                 stack.extend(reversed(view.sources))
         self._sources_by_value[value] = tuple(found)
         return self._sources_by_value[value]
-
-
-def as_stored(given: Mapping[str, NDArray[Any]], values: Iterable[TensorValue]) -> dict[str, NDArray[Any]]:
-    """Return inputs or weights as the host has them as cores store them, those that are in no `values` as they are.
-
-    Parts are put behind one another, and dims in order. Those mapped from files stay mapped where nothing is joined:
-    they are views, read where they are used.
-    """
-    stored = dict(given)
-    for value in values:
-        if value.parts is not None and all(name in given for name in value.parts.names):
-            pieces = [stored.pop(name) for name in value.parts.names]
-            stored[value.name] = np.concatenate(pieces, axis=value.parts.axis)
-        if value.order and value.name in stored:
-            stored[value.name] = turned(stored[value.name], value.order)
-    return stored

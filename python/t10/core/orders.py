@@ -10,10 +10,7 @@ A tensor is stored row-major in the order of its dims. Storing it in another ord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeVar
 
 Order = tuple[int, ...]
 
@@ -53,9 +50,3 @@ def moved_last(order: Order, dims: Sequence[int]) -> Order:
 def significant(order: Order, extents: Sequence[int]) -> Order:
     """Return the dims of an order without those of extent 1: where these stand changes nothing in memory."""
     return tuple(dim for dim in order if extents[dim] != 1)
-
-
-def turned(value: NDArray[Any], order: Order) -> NDArray[Any]:
-    """Return an array with its dims in an order; one that is mapped from a file stays a view of it."""
-    result = value.transpose(order)
-    return result if isinstance(value, np.memmap) else np.ascontiguousarray(result)

@@ -48,7 +48,7 @@ def simulate(
 ) -> SimResult:
     """Return what a planned model computes on a chip, and what that costs by `cost`.
 
-    Weights and inputs come as cores store them (`graph.as_stored`).
+    Weights and inputs come as cores store them (`stored.as_stored`).
     `progress(step, n_steps, operator)` is called after every sub-task. `until` names the last operator to execute;
     its result is then the only output, by the name of its value. Raises `InputError` for wrong inputs or an unknown
     operator, `SimTrap` where the plan does what the chip cannot.
