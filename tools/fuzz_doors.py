@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import yaml
 from file_damage import damaged_json, damaged_npy, damaged_npz, damaged_source, damaged_yaml
-from fuzz_runner import ENDED, Verdict, judged
+from fuzz_runner import ENDED, Verdict, case_options, judged
 from model_damage import damaged_bytes
 
 from t10.cli import main as t10
@@ -318,15 +318,8 @@ def run_batch(numbers: range, seed: int, material: Material, only: str = "") -> 
 
 def main() -> int:
     """Run the cases; return 1 if any is a defect."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=1000, help="cases (default: %(default)s)")
-    parser.add_argument("--start", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seed", type=int, default=0)
+    parser = case_options(__doc__)
     parser.add_argument("--door", default="", help="only this one (default: all, in turn)")
-    parser.add_argument("--only", type=int, help="run one case and print what becomes of it")
-    parser.add_argument("--save", type=Path, help="with --only: keep the damaged file there")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_CACHE_HOME"] = name

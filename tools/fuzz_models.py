@@ -33,7 +33,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from fuzz_runner import ENDED, Verdict, judged
+from fuzz_runner import ENDED, Verdict, case_options, judged
 from model_damage import Corpus, damaged, damaged_piece, damaged_text
 
 from t10.driver import compile
@@ -118,18 +118,11 @@ def run_batch(
 
 def main() -> int:
     """Run the cases; return 1 if any is a defect."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=1000, help="cases (default: %(default)s)")
-    parser.add_argument("--start", type=int, default=0, help="number of the first case")
-    parser.add_argument("--seed", type=int, default=0)
+    parser = case_options(__doc__)
     parser.add_argument("--tests", action="store_true", help="damage the models of ONNX's own tests too")
     parser.add_argument(
         "--level", choices=LEVELS, default="mixed", help="how far a model goes (default: %(default)s)"
     )
-    parser.add_argument("--only", type=int, help="run one case and print what becomes of it")
-    parser.add_argument("--save", type=Path, help="with --only: write the model there")
     given = parser.parse_args()
     corpus = Corpus.load(with_tests=given.tests)
     with tempfile.TemporaryDirectory() as name:

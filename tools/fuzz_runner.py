@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import signal
@@ -9,6 +10,7 @@ import struct
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from t10.core.guard import ended_clearly
 from t10.errors import InputError
@@ -31,6 +33,19 @@ class Verdict:
 
 
 Judge = Callable[[int], Verdict]
+
+
+def case_options(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of what all tools say about their cases: how many, from which on, of which seed, or one alone."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=1000, help="cases (default: %(default)s)")
+    parser.add_argument("--start", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="run one case and print what becomes of it")
+    parser.add_argument("--save", type=Path, help="with --only: keep its file there")
+    return parser
 
 
 def judged(
