@@ -6,13 +6,15 @@ k[i, n] = x[i, :] * wk[:, n] + bk[n]     becomes  q = y[:, :N], k = y[:, N:]    
 ```
 
 What is split over cores then is one large product: less of `x` arrives, and less is added up. The host puts the weights
-behind one another (`t10.parts`); the results are slices, views.
+behind one another (`t10.parts`); the results are slices, views. What is read per column is not computed: it could need one
+of the products.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -55,7 +57,10 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
     free = {
         number
         for number, entry in enumerate(entries)
-        if WEIGHT in entry and not {ORDER, PARTS} & entry.keys() and len(graph.users[number]) == 1
+        if WEIGHT in entry
+        and not {ORDER, PARTS} & entry.keys()
+        and len(graph.users[number]) == 1
+        and number not in graph.outputs
     }
     groups: dict[tuple[Any, ...], list[_Member]] = {}
     for nest in graph.nests():
@@ -95,6 +100,8 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
     (axis,) = own
     columns = [read for read in nest.all_reads if any(axis in dim.axes for dim in read.dims)]
     operands = tuple(dict.fromkeys(read.value for read in columns))
+    if any(owner is not None and owner.uses for owner in map(graph.owner, operands)):
+        return None
     dims = tuple(_dim_of(read, axis) for value in operands for read in columns if read.value == value)
     if len(dims) != len(operands) or any(dim < 0 for dim in dims):
         return None
@@ -199,5 +206,12 @@ def _join_arguments(
     names = [entries[value][NAME] for value in values]
     set_shape(function.regions[0].blocks[0].arguments[first], graph.shapes[first])
     axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), dim)
-    entries[first][NAME] = ir.StringAttr.get(f"{names[0].value} (+{len(names) - 1})")
+    wanted = f"{names[0].value} (+{len(names) - 1})"
+    entries[first][NAME] = ir.StringAttr.get(_free_name(wanted, {entry[NAME].value for entry in entries}))
     entries[first][PARTS] = ir.DictAttr.get({"axis": axis, "names": ir.ArrayAttr.get(names)})
+
+
+def _free_name(wanted: str, taken: Set[str]) -> str:
+    """Return a name, with a number if it is taken."""
+    numbered = (wanted if number == 1 else f"{wanted}_{number}" for number in count(1))
+    return next(name for name in numbered if name not in taken)

@@ -16,6 +16,7 @@ from t10.driver import Executable
 from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
 from t10.passes.fusion import join_products
+from t10.reference import OnnxRuntime
 
 ROWS, DEPTH = 5, 24
 WIDTHS = {"q": 16, "k": 16, "v": 8}
@@ -106,6 +107,67 @@ def test_a_weight_with_two_readers_stays_by_itself(tmp_path: Path) -> None:
     names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
     assert "v" in names
     assert not [name for name in names if "(+" in name]
+
+
+def small(
+    path: Path, nodes: list[onnx.NodeProto], weights: dict[str, tuple[int, ...]], outputs: dict[str, int]
+) -> Executable:
+    """Compile a model of `x` [5, 24]: nodes, weights by shape, and outputs of five rows by width."""
+    rng = np.random.default_rng(0)
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [ROWS, DEPTH])],
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, [rows, columns])
+            for name, columns in outputs.items()
+            for rows in [weights.get(name, (ROWS,))[0]]
+        ],
+        [
+            numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
+            for name, shape in weights.items()
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    executable = t10.compile(path, chip="test-16", program=False)
+    x = rng.standard_normal((ROWS, DEPTH)).astype(np.float32)
+    found, expected = executable.run({"x": x}), OnnxRuntime(model, path).outputs({"x": x})
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=1e-4)
+    return executable
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_a_product_that_another_one_needs_is_not_joined_with_it(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["zero"], value_ints=[0]),
+        helper.make_node("MatMul", ["x", "wq"], ["q0"], name="q"),
+        helper.make_node("Add", ["q0", "b"], ["q1"]),
+        helper.make_node("ReduceMax", ["q1", "zero"], ["most"], keepdims=0),
+        helper.make_node("MatMul", ["x", "wk"], ["k0"], name="k"),
+        helper.make_node("Add", ["k0", "most"], ["k1"]),
+    ]
+    weights = {"wq": (DEPTH, 16), "wk": (DEPTH, 16), "b": (16,)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"q1": 16, "k1": 16})
+    assert {"q", "k"} <= set(operators(executable))
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_a_weight_that_the_model_returns_stays_by_itself(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in "qk"]
+    weights = {"wq": (DEPTH, 16), "wk": (DEPTH, 16)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"q0": 16, "k0": 16, "wk": 16})
+    assert operators(executable) == ["q", "k"]
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_joined_weights_take_no_name_of_another(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in "qk"]
+    nodes.append(helper.make_node("MatMul", ["q0", "wq (+1)"], ["z0"], name="z"))
+    weights = {"wq": (DEPTH, 16), "wk": (DEPTH, 16), "wq (+1)": (16, 8)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"q0": 16, "k0": 16, "z0": 8})
+    assert operators(executable) == ["q (+1)", "z"]
 
 
 def test_small_weights_are_not_joined(tmp_path: Path) -> None:
