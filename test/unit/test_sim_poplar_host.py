@@ -151,6 +151,13 @@ def test_names_of_tensors_may_be_anything(tmp_path: Path, objects: Path) -> None
     np.testing.assert_array_equal(run(case, tmp_path, objects, program).outputs[name], case.outputs["y"])
 
 
+def test_an_output_may_have_the_name_of_an_input(tmp_path: Path, objects: Path) -> None:
+    case = reduction()
+    name = case.program.inputs[0].name
+    program = replace(case.program, outputs=(replace(case.program.outputs[0], name=name),))
+    np.testing.assert_array_equal(run(case, tmp_path, objects, program).outputs[name], case.outputs["y"])
+
+
 def test_constant_parts_of_outputs_come_without_a_variable(tmp_path: Path, objects: Path) -> None:
     case = reduction()
     kept = case.program.outputs[0].pieces[0]

@@ -10,8 +10,10 @@
 
 namespace t10 {
 
+// An output may have the name of an input, which a model hands out as it is.
 inline std::string stream_name(const HostTensor &tensor, std::size_t piece) {
-  return tensor.name + "#" + std::to_string(piece);
+  const char *way = tensor.role == HostTensor::output ? "out " : "in ";
+  return way + tensor.name + "#" + std::to_string(piece);
 }
 
 Tensor Builder::variable(const char *name, const Type &type, unsigned n_rows, std::size_t n_elements,
