@@ -79,6 +79,12 @@ class _Reader:
             return
         if op.name == "linalg.generic":
             try:
+                if _combines_nothing(op):
+                    starts = list(op.operands)[-len(op.results) :]
+                    self.value_of |= {
+                        r: self.value_of[start] for r, start in zip(op.results, starts, strict=True)
+                    }
+                    return
                 nodes = self._generic(op)
             except (NotANest, UnsupportedOpError):
                 pass
@@ -145,6 +151,13 @@ class _Reader:
             )
             nests.append((result, nest))
         return nests
+
+
+def _combines_nothing(op: Any) -> bool:
+    """Return whether an operation leaves what it starts from: a reduction of no terms."""
+    kinds = iterator_kinds(op)
+    extents = loop_extents(op, indexing_maps(op), len(kinds))
+    return any(extent == 0 and kind != PARALLEL for extent, kind in zip(extents, kinds, strict=True))
 
 
 def _repeated(op: Any) -> str | None:

@@ -43,3 +43,18 @@ def test_single_points_are_computed_by_both_simulators(tmp_path: Path, shape: li
         assert found["out"].shape == tuple(shape)
         np.testing.assert_allclose(found["out"], np.full(shape, wanted), rtol=1e-5)
         np.testing.assert_array_equal(found["total"], z.sum())
+
+
+@pytest.mark.parametrize("rows", [1, 6])
+def test_a_product_of_no_terms_is_its_bias(rows: int, tmp_path: Path) -> None:
+    shapes = {"x": [rows, 0], "w": [0, 5], "b": [5]}
+    given = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n, shape in shapes.items()]
+    out = helper.make_tensor_value_info("out", TensorProto.FLOAT, [rows, 5])
+    graph = helper.make_graph([helper.make_node("Gemm", ["x", "w", "b"], ["out"])], "none", given, [out])
+    path = tmp_path / "none.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    executable = t10.compile(path, chip="test-4")
+    inputs = {"b": np.arange(5, dtype=np.float32)}
+    expected = np.broadcast_to(inputs["b"], (rows, 5))
+    np.testing.assert_array_equal(executable.run(inputs)["out"], expected)
+    np.testing.assert_array_equal(run_on_tiles(executable, inputs).outputs["out"], expected)
