@@ -67,6 +67,17 @@ def check(task: Task, compiled: Compiled | None, seed: int = 0) -> Run:
     return run
 
 
+@pytest.mark.parametrize("m", [3, 30])
+def test_sums_of_one_block_leave_their_room_alone(m: int) -> None:
+    task = matmul(m, 8, 16)
+    inputs = tuple(replace(each, is_interleaved=False) for each in task.inputs)
+    task = replace(task, inputs=inputs, apart=frozenset([(0, 3), (1, 3), (2, 3)]))
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    assert "_pair_" in compiled.codelet.name
+    check(task, compiled)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_products_are_rounded_once_wherever_operands_lie(seed: int) -> None:
     rng = Random(seed)

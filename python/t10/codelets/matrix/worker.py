@@ -336,7 +336,9 @@ class _Rounding:
             code.op("mov $m4, $m1")
             code.bundles([(f"mov $m5, {output}", aux)])
         else:
-            code.bundles([(f"tapack $m4:5, $m6, $m1, {output}", aux)])
+            # Where nothing is added, what is loaded in the place of partials is not looked at, but must be apart.
+            partials = "$m1" if adds else output
+            code.bundles([(f"tapack $m4:5, $m6, {partials}, {output}", aux)])
         stream.write(code)
         code.op("exitz $mzero")
         if not structure.has_few:
