@@ -6,8 +6,8 @@ k[i, n] = x[i, :] * wk[:, n] + bk[n]     becomes  q = y[:, :N], k = y[:, N:]    
 ```
 
 What is split over cores then is one large product: less of `x` arrives, and less is added up. The host puts the weights
-behind one another (`t10.parts`); the results are slices, views. What is read per column is not computed: it could need one
-of the products.
+behind one another (`t10.parts`); the results are slices, views. What is read per column is not computed: it could need
+one of the products.
 """
 
 from __future__ import annotations

@@ -44,8 +44,11 @@ class Emitter(Start):
         for j in range(n_outer):
             if j > 0 or self.nest.split == "columns":
                 self.set_counter(j)
+            if j > 0:
+                self._begin_indices(j)
             self.assembly.label(f".Lrow{j}")
-        self._inner_indices()
+        if n_outer:
+            self._begin_indices(n_outer)
         self._row()
         for j in reversed(range(n_outer)):
             self._advance(j)
@@ -94,11 +97,10 @@ class Emitter(Start):
         self.op(f"st32 {less}, %scratch, $mzero, {word}")
         self.op(f"brnz {count}, {label}")
 
-    def _inner_indices(self) -> None:
-        if not self.nest.outer:
-            return
+    def _begin_indices(self, level: int) -> None:
+        """Set the index of an outer axis, or of the inner one, to where the loop over it begins."""
         for axis, position in self.nest.axes:
-            if position == len(self.nest.outer):
+            if position == level:
                 self.load_word(f"%index{axis}", f"origin{axis}")
 
     def _advance(self, level: int) -> None:

@@ -168,10 +168,8 @@ def _scheduled(way: Draft) -> Scheduled | None:
 
 
 def _can_index(axes: tuple[tuple[int, int], ...], n_outer: int, split: str) -> bool:
-    """Return whether indices can be kept: of at most one outer axis, of the inner one where every row begins alike."""
-    if not axes:
-        return True
-    return n_outer == 0 or (n_outer == 1 and split == "rows")
+    """Return whether indices can be kept: where every row begins alike."""
+    return not axes or n_outer == 0 or split == "rows"
 
 
 def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal: bool) -> Iterator[Draft]:
