@@ -56,8 +56,9 @@ class Control:
             self._take_share()
         # The number of the first point of the shared level.
         first = "$m0" if self.shape.is_dealt else "$m1"
-        for i in self.layout.operands:
-            name = "out" if i == self.layout.out else f"p{i}"
+        names = {i: "out" if i == self.layout.out else f"p{i}" for i in self.layout.operands}
+        # Those that go to the frame take $m3 on their way, which is a pointer's home.
+        for i, name in sorted(names.items(), key=lambda item: item[1] in homes.register):
             register = homes.register.get(name, "$m2")
             self.field(register, "out" if i == self.layout.out else f"in{i}")
             if share.level is not None and self.shape.parallel[0].strides[i]:
@@ -103,7 +104,8 @@ class Control:
             if pace not in (0, 1):
                 n_bytes = access(self.task, shape, i).n_bytes
                 self.state.number(f"pace{i}", partial(Numbers.pace, operand=i, n_bytes=n_bytes), "i32")
-                self.field(homes.register[f"pace{i}"], f"pace{i}")
+                if self.layout.pace_names[i] == f"pace{i}":
+                    self.field(homes.register[f"pace{i}"], f"pace{i}")
         if (
             shape.mode == "columns"
             and shape.tail
