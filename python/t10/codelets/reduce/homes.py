@@ -8,6 +8,8 @@ from t10.codelets.assembly import Assembly
 
 TEMPORARIES = ("$m0", "$m1", "$m2")
 POOL = (3, 4, 5, 6, 7, 8, 9, 10, 11)
+MOST_FIXED = len(POOL) - 1
+"""Variables that may all need registers: one is the frame's."""
 
 
 class RegisterHomes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.nest import WORD_BYTES
-from t10.codelets.reduce.homes import RegisterHomes
+from t10.codelets.reduce.homes import MOST_FIXED, RegisterHomes
 from t10.codelets.reduce.shape import PER_LANE, Shape
 from t10.codelets.reduce.sources import access
 from t10.codelets.reduce.state import State
@@ -46,11 +46,14 @@ class RegisterLayout:
         self.sizes = [size_bytes(operand.dtype) for operand in task.operands]
         self.moving = [i for i in self.inputs if shape.moves(i)]
         self.pace_values = {i: self._pace(i) for i in self.moving}
+        self.pace_names = self._pace_names()
         self.add_pointers()
         self.homes = self._homes()
         register = self.homes.register
         self.paces = {
-            i: "1" if pace == 1 else register[f"pace{i}"] for i, pace in self.pace_values.items() if pace
+            i: "1" if pace == 1 else register[self.pace_names[i]]
+            for i, pace in self.pace_values.items()
+            if pace
         }
         self.inner_pointers = {i: register[self.pointer(i)] for i in self.inputs}
         self.still_pointers = {i: register[f"p{i}"] for i in self.inputs if i not in self.moving}
@@ -82,6 +85,17 @@ class RegisterLayout:
             raise Unselectable("overlapping vectors of several parts")
         return pace
 
+    def _pace_names(self) -> dict[int, str]:
+        """Return the variable of every pace but 0 and 1: equal ones are one where there is no register for each.
+
+        Which are equal is part of the structure then (`Structure.paces`).
+        """
+        many = {i: pace for i, pace in self.pace_values.items() if pace not in (0, 1)}
+        if self.has_working or len(self.inputs) + len(many) <= MOST_FIXED:
+            return {i: f"pace{i}" for i in many}
+        first: dict[int, int] = {}
+        return {i: f"pace{first.setdefault(pace, i)}" for i, pace in many.items()}
+
     def add_pointers(self) -> None:
         """Add the pointers to the state."""
         task = self.task
@@ -103,7 +117,7 @@ class RegisterLayout:
     def _homes(self) -> RegisterHomes:
         shape = self.shape
         fixed = [self.pointer(i) for i in self.inputs]
-        fixed += [f"pace{i}" for i, pace in self.pace_values.items() if pace not in (0, 1)]
+        fixed += dict.fromkeys(self.pace_names.values())
         others = ["out", *(f"p{i}" for i in self.moving if self.has_working)]
         others += [f"c{k}" for k in reversed(range(len(shape.parallel)))]
         others += ["rest"] if shape.mode == "columns" and shape.tail else []

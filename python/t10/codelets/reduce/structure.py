@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import Level, Split
+from t10.codelets.reduce.homes import MOST_FIXED
 from t10.codelets.reduce.shape import LEAST_REPEATED, MOST_UNROLLED, Mode, Shape
 from t10.codelets.reduce.sources import access
 from t10.codelets.workers import MOST_DEALT
@@ -14,6 +15,8 @@ from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 
+MANY_ACCESSES = 2
+"""A pace that is none that instructions name."""
 MANY = MOST_UNROLLED + 1
 """Steps, or points of a loop, that are not unrolled."""
 Varies = tuple[bool, ...]
@@ -25,7 +28,8 @@ class Structure:
     """A task in a shape without what only its vertex's words depend on.
 
     `extents` are those of the outer reductions where all may be unrolled, else ones that may not; `paces` are the
-    operands' steps in the inner loop in accesses, all but none and one as two; -1 for one that no access makes.
+    operands' steps in the inner loop in accesses, all but none and one as two; -1 for one that no access makes. Where
+    there are too many for a register each, equal ones share one: then they are two, three and so on.
     """
 
     dtypes: tuple[str, ...]
@@ -97,7 +101,7 @@ def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int
         parallel=tuple([tuple(map(bool, level.strides)) for level in shape.parallel]),
         outer=tuple([tuple(map(bool, level.strides)) for level in shape.outer]),
         extents=(MANY,) * len(shape.outer),
-        paces=tuple([_pace(task, shape, i) for i in range(len(task.operands))]),
+        paces=_paces(task, shape),
         steps=MANY if n_points <= MOST_UNROLLED or shape.steps >= LEAST_REPEATED else shape.steps,
         has_tail=bool(shape.tail),
         share=shape.share,
@@ -111,14 +115,24 @@ def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int
     return found if shape.steps >= LEAST_REPEATED else replace(found, steps=shape.steps)
 
 
+def _paces(task: Task, shape: Shape) -> tuple[int, ...]:
+    """Return `Structure.paces` of a task in a shape."""
+    paces = [_pace(task, shape, i) for i in range(len(task.operands))]
+    if len(task.inputs) + sum(pace > 1 for pace in paces) <= MOST_FIXED:
+        return tuple([min(pace, MANY_ACCESSES) for pace in paces])
+    numbers = {pace: MANY_ACCESSES + n for n, pace in enumerate(dict.fromkeys(p for p in paces if p > 1))}
+    return tuple([numbers.get(pace, pace) for pace in paces])
+
+
 def _pace(task: Task, shape: Shape, operand: int) -> int:
+    """Return an operand's step in the inner loop in accesses, 0 of the output, -1 for one that no access makes."""
     stride = shape.inner.strides[operand]
     if not stride or operand == len(task.inputs):
         return 0
     if shape.mode == "rows":
         return 1
     pace, rest = divmod(stride, _elements(task, shape, operand))
-    return -1 if rest else 1 if pace == 1 else 2
+    return -1 if rest else pace
 
 
 def _stride(task: Task, shape: Shape, operand: int, pace: int) -> int:
