@@ -69,6 +69,7 @@ SQUARE = function(
 EXPONENT = function(2, ("arith.extf", (0,), "f32"), ("arith.subf", (2, 1), "f32"), ("math.exp", (3,), "f32"))
 MULTIPLIED = function(2, ("arith.mulf", (0, 1), "f32"))
 INTEGERS = function(2, ("arith.muli", (0, 1), "i32"))
+SEVEN = function(7, *(("arith.addf", (i + 5 if i > 1 else 0, i), "f16") for i in range(1, 7)))
 
 HALF, FLOAT = ("f16",), ("f32",)
 OPERATORS = {
@@ -80,6 +81,7 @@ OPERATORS = {
     "sum of i8": operator("mk", (("i8", "m k"),), "m", identity(), "sum", "i8"),
     "maximum of f16": operator("mk", (("f16", "m k"),), "m", identity(), "max", "f16"),
     "two reductions": operator("mkc", (("f16", "k m c"),), "m", WIDENED, "sum", "f32"),
+    "seven tensors": operator("mk", (("f16", "k m"),) * 7, "m", SEVEN, "max", "f16"),
     "variance": operator("bmk", (("f16", "b m k"), ("f32", "b m")), "b m", SQUARE, "sum", "f32"),
     "exponents": operator("mk", (("f16", "m k"), ("f32", "m")), "m", EXPONENT, "sum", "f32"),
     "matrix product": operator("mnk", (("f16", "m k"), ("f16", "n k")), "m n", PRODUCT, "sum", "f32"),

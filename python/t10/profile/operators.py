@@ -172,6 +172,11 @@ def _reductions() -> Iterator[OperatorSpec]:
             yield operator("reduction", text, types, body, combine, EXTENTS)
     yield operator("reduction", "m k, m -> m", "f16 f32", "0 extf>f32 1 subf exp", "sum", EXTENTS)
     yield operator("reduction", "m k, m k, k -> m", "f32 f32 f32", "0 1 addf 2 mulf", "sum", EXTENTS)
+    for n in (5, 7):
+        added = " ".join(["0", *(f"{i} addf" for i in range(1, n))])
+        yield operator(
+            "reduction", ", ".join(["k n"] * n) + " -> n", " ".join(["f16"] * n), added, "max", EXTENTS
+        )
     for text in POOLS:
         for dtype in FLOATS:
             yield operator("pooling", text, dtype, "0", "max", EXTENTS)

@@ -29,6 +29,8 @@ LENGTHS = (1, 2, 3, 4, 5, 8, 16)
 """Among these are the most steps that are written out, whatever a step takes: `MOST_UNROLLED` by its slots."""
 FAR = 1 << 12
 SLOT_CYCLES = N_WORKERS
+LEFT_BY_LAST_PASS = 2
+"""Lines before the branch of a loop that counts in memory: there the counter is brought down and stored."""
 NEVER = 1 << 24
 """Cycles of what cannot be."""
 OPTIONAL = ("step", "count", "out_pace", "pace")
@@ -312,8 +314,11 @@ def _place(lines: Sequence[str], beginning: str) -> int:
 
 
 def _end(lines: Sequence[str], label: str) -> int:
-    """Return the line behind a loop."""
-    return next(n for n, line in enumerate(lines) if line.startswith("brnzdec") and line.endswith(label)) + 1
+    """Return the line behind a loop; of one that counts in memory, the last line that every pass takes."""
+    at = next(
+        n for n, line in enumerate(lines) if line.startswith(("brnzdec", "bri ")) and line.endswith(label)
+    )
+    return at + 1 if lines[at].startswith("brnzdec") else at - LEFT_BY_LAST_PASS
 
 
 def _shortest(lines: Sequence[str], begin: int, end: int) -> int:
