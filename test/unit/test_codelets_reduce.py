@@ -197,27 +197,6 @@ def test_products_of_a_matrix_and_a_vector(dtype: str, body: ScalarFunction) -> 
     check(columns, "columns")
 
 
-def sum_of(n: int, dtype: str) -> ScalarFunction:
-    """A body that adds up n inputs in their type."""
-    sums: list[Op] = [("arith.addf", (n + i - 2 if i > 1 else 0, i), dtype) for i in range(1, n)]
-    return chain(n, *sums, *([("arith.extf", (2 * n - 2,), "f32")] if dtype == "f16" else []))
-
-
-def test_pointers_in_the_frame_leave_those_in_registers_alone() -> None:
-    """Five inputs and three strides take the registers: the output's pointer lies in memory."""
-    strides = ((40, 1), (0, 0), (56, 1), (0, 0), (48, 1))
-    inputs = tuple(operand("f32", *each) for each in strides)
-    check(Task((40, 40), inputs, operand("f32", 0, 1), "sum", sum_of(5, "f32"), (0,)), "columns")
-
-
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
-@pytest.mark.parametrize("n", [5, 6, 7])
-def test_columns_of_many_tensors_share_the_stride_of_equal_rows(n: int, dtype: str) -> None:
-    inputs = (operand(dtype, 64, 1, align=16),) * n
-    task = Task((24, 64), inputs, operand("f32", 0, 1, align=16), "sum", sum_of(n, dtype), (0,))
-    assert check(task, "columns") < 24 * 64 * 5
-
-
 def test_depthwise_convolution() -> None:
     """Channels innermost: out[h, c] += x[h + k, c] * w[k, c]."""
     task = Task(

@@ -21,7 +21,7 @@ from support.cpp_reference_runs import check_cpp_references
 from support.vector_tasks import RandomTask, dense_task, elementwise
 
 from t10.codelets.compile import compile_task
-from t10.codelets.count import counted_cycles, cycles_of, run_cycles
+from t10.codelets.count import counted_cycles, cycles_of
 from t10.codelets.vector.family import VectorFamily
 from t10.core.codelet import Compiled
 from t10.core.dtypes import numpy_dtype
@@ -306,23 +306,6 @@ def test_indices() -> None:
     for extents in ((7, 10), (1, 9), (9, 1)):
         output = TaskOperand("i32", (extents[1], 1))
         run(Task(extents, (), output, "none", body, origin=(5, 3))).check()
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("named", [(1, 0), (2, 0), (2, 1), (0, 1)])
-def test_indices_of_several_outer_axes(named: tuple[int, int], dtype: str) -> None:
-    """A causal mask over a batch of matrices: rows begin anew in every one of them."""
-    extents = (3, 4, 16)
-    ops = (ScalarOp("index", (), "index", str(named[0])), ScalarOp("index", (), "index", str(named[1])),
-           ScalarOp("arith.cmpi", (2, 3), "i1", "sle"), ScalarOp("arith.addf", (0, 1), dtype),
-           ScalarOp("arith.select", (4, 5, 0), dtype))  # fmt: skip
-    strides = ((80, 20, 1), (0, 16, 1), (64, 16, 1))
-    x, mask, output = (TaskOperand(dtype, each, 8) for each in strides)
-    task = Task(extents, (x, mask), output, "none", ScalarFunction(2, ops, 6), origin=(5, 3, 1))
-    compiled = VectorFamily().compile(task)
-    assert compiled is not None
-    run_task(task, compiled).check()
-    assert counted_cycles(task) == run_cycles(task)
 
 
 @pytest.mark.parametrize("columns", [5, 7, 9])
