@@ -21,7 +21,6 @@ from support.random_selections import (
     random_selection,
 )
 
-from t10.core.arrays import Bools
 from t10.errors import T10Error
 from t10.plan.joint import loosen, relaxation
 from t10.plan.joint import polish as program
@@ -214,7 +213,7 @@ def test_only_states_without_better_choices_are_left_out(part: float) -> None:
         limit = selection.cycles(best) * part
         idle = int(choices.idle_bytes.min()), int(choices.idle_bytes.max())
         found = narrowed(Relaxation(selection), selection, [best], limit, idle)
-        is_inside: Bools = np.isin(choices.rows, found.rows).all(axis=1)
+        is_inside = np.asarray(np.isin(choices.rows, found.rows).all(axis=1), np.bool_)
         least = choices.least(~is_inside)
         assert least is None or least >= np.ceil(found.bound_cycles - 1e-6) >= limit, number
         n_left_out += len(selection.rows.state) - len(found.rows)
