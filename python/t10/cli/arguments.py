@@ -278,7 +278,13 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
     add_seed(demo)
 
-    commands.add_parser("chips", parents=[common], help="the chips that come with T10")
+    chips = commands.add_parser(
+        "chips", parents=[common], help="the chips that come with T10, or one in full"
+    )
+    chips.add_argument(
+        "chip", nargs="?", default="", metavar="CHIP", help="bundled chip or chip file to show"
+    )
+    chips.add_argument("--json", dest="as_json", action="store_true", help="print the fields as JSON")
 
     _add_assembling(commands, common)
     _add_conforming(commands, common)
