@@ -12,9 +12,10 @@ from onnx import helper
 
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.im2col import define_columns
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor
 from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
-from t10.frontend.onnx_types import is_none, static_shape, value_info
+from t10.frontend.onnx_types import is_none, rank, static_shape, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
@@ -41,6 +42,7 @@ def to_onnx(module: Any) -> Any:
     ]
     model = helper.make_model(graph, opset_imports=opsets, producer_name="onnx-mlir")
     model.ir_version = 10
+    define_columns(model, OPSET)
     return model
 
 
@@ -176,6 +178,7 @@ class _Writer:
             attributes=_attributes(op) | self._subgraphs(op, kind, name),
             input_shapes=[static_shape(value.type) for value in op.operands],
             location=_location(op),
+            input_ranks=tuple(rank(value.type) for value in op.operands),
         )
         for each in to_operators(parts, self.fresh):
             self.nodes.append(self._written(each))

@@ -25,6 +25,7 @@ from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
+from t10.frontend.im2col import use_convolutions
 from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
@@ -160,6 +161,7 @@ def _prepared(
     weights = Weights()
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})
+    use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
