@@ -54,6 +54,7 @@ class Arguments:
     partials: str = "f32"
     partials_tolerance: float | None = None
     frontend: str = "t10"
+    frontend_flags: str = ""
     constants: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None

@@ -132,6 +132,12 @@ def planning() -> argparse.ArgumentParser:
         help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
     )
     parser.add_argument(
+        "--frontend-flags",
+        default="",
+        metavar="TEXT",
+        help="flags for onnx-mlir, split as a shell would: --frontend-flags='--shapeInformation=0:1x3x224x224'",
+    )
+    parser.add_argument(
         "--plan",
         type=Path,
         metavar="PLAN.json",

@@ -143,7 +143,8 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
         plan=None if is_part else arguments.plan, dtype=arguments.dtype,
         constants={} if is_part else constants_of(arguments),
         keep_f64=arguments.keep_f64, partials=partials_of(arguments),
-        frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
+        frontend="t10" if is_part else arguments.frontend,
+        frontend_flags="" if is_part else arguments.frontend_flags, cache=cache_of(arguments),
         program=engine_names(arguments.engine) != ("plan",),
     )  # fmt: skip
 
