@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.im2col import define_columns
@@ -108,6 +109,7 @@ class _Writer:
             name = self._unique(_name(row) or f"arg{i}")
             self.name_of[argument] = name
             infos.append(value_info(name, argument.type, _dim_params(row)))
+            infos[-1].metadata_props.add(key=LOCATION_KEY, value=location_text(argument.location))
         return infos
 
     def _outputs(self, results: list[Any]) -> list[Any]:
@@ -292,6 +294,4 @@ def _node_name(op: Any) -> str:
 
 
 def _location(op: Any) -> str:
-    from t10.dialect.location import location_text
-
     return location_text(op.location)

@@ -168,7 +168,7 @@ def _prepared(
         expand_contributed(model)
     model = raise_opset(model)
     use_declared_shapes(model)
-    check_static_inputs(model, frozenset(weights.names))
+    check_static_inputs(model, frozenset(weights.names), source)
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
     model = without_ceil_mode(model, source)

@@ -18,7 +18,7 @@ from t10.errors import EXIT_INTERNAL, InputError, T10Error
 from t10.opt import expected, output, source
 from t10.opt.diagnostics import Diagnostics
 from t10.opt.options import Settings, UsageError, parse
-from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
+from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text, with_import_options
 from t10.opt.printing import asm, prints_everything
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
@@ -80,6 +80,7 @@ def _main(arguments: Sequence[str]) -> int:
         data, pipeline, verify_each = split(data)
         text_steps = _steps_of_data(pipeline)
         settings = replace(settings, verify_each=verify_each and settings.verify_each)
+    text_steps = with_import_options(text_steps, settings.import_options)
     with new_context():
         steps = check_steps(text_steps)
     check_printed((*settings.print_before, *settings.print_after), steps)
@@ -110,6 +111,11 @@ def _giving(settings: Settings, steps: tuple[Step, ...]) -> AbstractContextManag
                 raise InputError(
                     f"the reproducer's pipeline runs {step.name}, which writes files or runs tools that it names",
                     hint=f"if you trust it, give it: --pass-pipeline='{pipeline_text(steps)}'",
+                )
+            if ".npy" in step.options and not settings.constant:
+                raise InputError(
+                    f"the reproducer's pipeline has {step.name} read a file that it names: {step.text[:200]}",
+                    hint="if you trust it, take that out of the pipeline and give --constant",
                 )
     names = named_cost_models(steps)
     if not names and not settings.cost_models:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from t10.passes import registry
 
-Kind = Literal["flag", "value", "optional value", "list"]
+Kind = Literal["flag", "value", "optional value", "list", "repeated"]
 
 
 class UsageError(Exception):
@@ -25,9 +25,22 @@ class PassFlag:
     options: str
 
 
-def _option(flag: str, default: Any, text: str, value: str = "", *, implied: str = "", group: str) -> Any:
-    """Return a settings field: its flag, help text, how its value is written and what it means without one."""
+def _option(
+    flag: str,
+    default: Any,
+    text: str,
+    value: str = "",
+    *,
+    implied: str = "",
+    repeated: bool = False,
+    group: str,
+) -> Any:
+    """Return a settings field: its flag, help text, how its value is written and what it means without one.
+
+    A list is split at commas, what is `repeated` is kept as it is given each time.
+    """
     kind: Kind = "optional value" if implied else "list" if default == () else "value" if value else "flag"
+    kind = "repeated" if repeated else kind
     metadata = {"flag": flag, "help": text, "kind": kind, "value": value, "implied": implied, "group": group}
     return field(default=default, metadata=metadata)
 
@@ -82,6 +95,25 @@ class Settings:
         "check diagnostics against expected-* comments: all, or only-expected (others are ignored)",
         "all|only-expected",
         implied="all",
+    )
+    shape: tuple[str, ...] = _input(
+        "shape",
+        (),
+        "extents of dims that a model of the onnx dialect leaves open: by input, or by symbolic dim; repeatable",
+        "NAME=1x128",
+    )
+    constant: tuple[str, ...] = _input(
+        "constant",
+        (),
+        "fix an input of such a model, for shapes and axes that are inputs: numbers or a file; repeatable",
+        "NAME=1,2|NAME=FILE.npy",
+        repeated=True,
+    )
+    dtype: str | None = _input(
+        "dtype",
+        None,
+        "turn f32, f64 and bf16 of such a model, its inputs and outputs too, into f16",
+        "fp16",
     )
     verify_roundtrip: bool = _input(
         "verify-roundtrip",
@@ -158,6 +190,16 @@ class Settings:
     version: bool = _information("version", False, "print the version and exit")
     disable_threading: bool = _debugging("mlir-disable-threading", True, "always so: accepted as in mlir-opt")
 
+    @property
+    def import_options(self) -> dict[str, str]:
+        """Return what is said of a model of the onnx dialect, as options of `t10-import`."""
+        given = {
+            "shape": ",".join(self.shape),
+            "constant": ",".join(self.constant),
+            "dtype": self.dtype or "",
+        }
+        return {name: text for name, text in given.items() if text}
+
 
 BY_FLAG = {known.metadata["flag"]: known for known in fields(Settings) if "flag" in known.metadata}
 """Settings field by flag, without dashes."""
@@ -230,6 +272,8 @@ def _value(known: Any, text: str | None, words: Iterator[str], previous: Any) ->
         text = next(words, None)
         if text is None:
             raise UsageError(f"option {spelled(known)} needs a value")
+    if kind == "repeated":
+        return (*previous, text)
     if kind == "list":
         return (*previous, *(part for part in text.split(",") if part))
     if "int" in str(known.type):

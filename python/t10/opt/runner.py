@@ -205,7 +205,7 @@ class Runner:
         self._printer.before(title, pass_.name, module)
         counts = operation_counts(module) if self._settings.statistics else None
         try:
-            with self._timing.step(pass_.name), reporting_to(sink):
+            with self._timing.step(pass_.name), reporting_to(sink, self._diagnostics.name):
                 pass_.apply(module)
             if self._verify_each:
                 self._verify(pass_.name, module)
