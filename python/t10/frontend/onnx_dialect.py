@@ -20,8 +20,11 @@ from t10.frontend.onnx_types import is_none, rank, static_shape, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
-OPSET = 22
+OPSET = onnx.defs.onnx_opset_version()
 """The opset the model is written in: unversioned operations of onnx-mlir mean the newest form of an operator."""
+
+_FURTHER_DOMAINS = {"ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
+"""Domains whose operators are operations of the onnx dialect, too, and their opsets."""
 
 _TERMINATORS = ("func.return", "onnx.Return", "onnx.Yield")
 _GRAPHS = {"If": ("then_branch", "else_branch")}
@@ -39,7 +42,7 @@ def to_onnx(module: Any) -> Any:
     graph = writer.graph()
     opsets = [
         helper.make_opsetid("", OPSET),
-        *(helper.make_opsetid(name, 1) for name in sorted(writer.domains)),
+        *(helper.make_opsetid(name, _FURTHER_DOMAINS.get(name, 1)) for name in sorted(writer.domains)),
     ]
     model = helper.make_model(graph, opset_imports=opsets, producer_name="onnx-mlir")
     model.ir_version = 10
@@ -192,7 +195,8 @@ class _Writer:
             known = onnx.defs.get_schema(parts.kind, OPSET, "").attributes
             attributes = {key: value for key, value in attributes.items() if key in known}
         elif not domain:
-            domain = _OWN_DOMAIN
+            found = (name for name, v in _FURTHER_DOMAINS.items() if onnx.defs.has(parts.kind, v, name))
+            domain = next(found, _OWN_DOMAIN)
         if domain:
             self.domains.add(domain)
             attributes = {key: value for key, value in attributes.items() if value != []}
@@ -270,6 +274,9 @@ def _schema_attributes(kind: str) -> tuple[str, ...]:
     for version in range(1, OPSET + 2):
         if onnx.defs.has(base, version, ""):
             names |= dict.fromkeys(onnx.defs.get_schema(base, version, "").attributes)
+    for domain, version in _FURTHER_DOMAINS.items():
+        if onnx.defs.has(base, version, domain):
+            names |= dict.fromkeys(onnx.defs.get_schema(base, version, domain).attributes)
     return tuple(names)
 
 

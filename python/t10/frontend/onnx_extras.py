@@ -12,6 +12,7 @@ import numpy as np
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend import im2col
 from t10.frontend.onnx_versions import Fresh, NodeParts, step, to_latest
+from t10.frontend.unsupported import STANDARD_DOMAINS
 
 ANNOTATIONS = frozenset({"EntryPoint", "DimGroup", "PrintSignature"})
 """Operations that say something about a program and compute nothing."""
@@ -73,11 +74,13 @@ def _layout(node: NodeParts, fresh: Fresh) -> tuple[NodeParts, ...]:
 
 
 def _custom(node: NodeParts, fresh: Fresh) -> tuple[NodeParts, ...]:
-    """Return a node of another domain as the model had it."""
+    """Return a node as the model had it: of another domain, or an operator of ONNX that onnx-mlir does not know."""
     del fresh
     kept = {key: value for key, value in node.attributes.items() if key not in _SHAPE_HINTS}
     kind, domain = (str(node.attributes.get(key, "")) for key in ("function_name", "domain_name"))
-    return (replace(node, kind=kind or "Custom", domain=domain or "onnx-mlir", attributes=kept),)
+    if domain in STANDARD_DOMAINS:
+        return (replace(node, kind=kind or "Custom", attributes=kept),)
+    return (replace(node, kind=kind or "Custom", domain=domain, attributes=kept),)
 
 
 def _concat_shape_transpose(node: NodeParts, fresh: Fresh) -> tuple[NodeParts, ...]:

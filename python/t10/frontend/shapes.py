@@ -28,8 +28,9 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
     params = {dim.dim_param for value in model.graph.input for dim in _dims(value) if dim.dim_param}
     for name, wanted in shapes.items():
         extents = (wanted,) if isinstance(wanted, int) else tuple(wanted)
-        if any(extent < 1 for extent in extents):
-            raise InputError(f"--shape {name}: extents must be at least 1, found {_text(extents)}")
+        least = 0 if name in inputs else 1  # an input without elements is a constant; only its type counts
+        if any(extent < least for extent in extents):
+            raise InputError(f"--shape {name}: extents must be at least {least}, found {_text(extents)}")
         if name in inputs:
             _set_input(inputs[name], extents, extent_by_param)
         elif name in params and len(extents) == 1:
