@@ -103,6 +103,19 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
     )
 
 
+def _model_of(text: str, source: str) -> Any:
+    """Return the `onnx.ModelProto` of text in generic form."""
+    from t10.frontend.onnx_dialect import to_onnx
+
+    with new_context(allow_unregistered=True):
+        try:
+            module: Any = ir.Operation.parse(text, source_name=source)
+        except ir.MLIRError as error:
+            raise InputError(f"{source} cannot be parsed: {error}") from error
+        del text
+        return to_onnx(module)
+
+
 def _import_mlir(
     file: Path,
     source: str,
@@ -112,7 +125,6 @@ def _import_mlir(
     context: Any,
 ) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
-    from t10.frontend.onnx_dialect import to_onnx
     from t10.frontend.onnx_text import holds_onnx, normalize, refuse_krnl
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
 
@@ -132,15 +144,10 @@ def _import_mlir(
             )
         read = read_stablehlo if holds_stablehlo(data) else read_linalg
         return read(data, source, context)
-    parsing = new_context(allow_unregistered=True)
-    with parsing:
-        try:
-            module: Any = ir.Operation.parse(normalize(text), source_name=source)
-        except ir.MLIRError as error:
-            raise InputError(f"{source} cannot be parsed: {error}") from error
-        model = to_onnx(module)
+    del data  # weights are in the text, whose forms must not all be held at once
+    text = normalize(text)
     imported = import_proto(
-        model,
+        _model_of(text, source),
         source=source,
         folder=file.parent,
         shapes=shapes,

@@ -28,6 +28,8 @@ _SIGNED_OF: dict[int, int] = {KIND.UINT16: KIND.INT16, KIND.UINT32: KIND.INT32, 
 """The words, and what holds their bits."""
 _N_BITS: dict[int, int] = {KIND.UINT16: 16, KIND.UINT32: 32, KIND.UINT64: 64}
 _BYTES_OF: dict[int, int] = {KIND.INT8: 1, KIND.UINT8: 1, KIND.INT16: 2, KIND.INT32: 4, KIND.INT64: 8}
+_ADDS_SHORTS = 14
+"""The first opset whose Add takes int16."""
 _FLOATS = frozenset({KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE})
 
 _MOVING = frozenset(
@@ -94,6 +96,9 @@ def expand_unsigned(model: Any) -> None:
     """
     graph = model.graph
     words = {name: _SIGNED_OF[kind] for name, kind in _kinds(graph).items() if kind in _SIGNED_OF}
+    for entry in model.opset_import:
+        if entry.domain in STANDARD_DOMAINS and KIND.INT16 in words.values():
+            entry.version = max(entry.version, _ADDS_SHORTS)
     rewrite_by(model, {operator: _by_type(operator) for operator in {*_WORDS, *_BYTES}})
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name in words:

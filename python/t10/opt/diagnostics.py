@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from t10.dialect.location import file_line_column, location_text
@@ -33,7 +34,7 @@ class Diagnostics:
         self.items: list[Diagnostic] = []
         self.name = name
         self._buffer = buffer
-        self._lines = [] if text is None else text.split("\n")
+        self._text = text
 
     def add(self, diagnostic: Any) -> bool:
         """Take a diagnostic and its notes from MLIR; the handler to attach to a context."""
@@ -80,6 +81,11 @@ class Diagnostics:
         line = self._lines[item.line - 1][start : start + MOST_COLUMNS]
         pad = "".join("\t" if c == "\t" else " " for c in line[: max(item.column - 1 - start, 0)])
         return f"{head}\n{line}\n{pad}^"
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        """The lines of the input: a copy of it, made for who shows one."""
+        return [] if self._text is None else self._text.split("\n")
 
     def _add(self, severity: str, location: Any, message: str) -> None:
         """Append a message at an MLIR location."""
