@@ -9,6 +9,7 @@ from t10.dialect.mlir import ir, walk
 from t10.errors import InputError
 from t10.passes.diagnostic import input_name
 from t10.passes.registry import Pass, option
+from t10.passes.weight_values import taken_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,8 @@ class ImportOnnx(Pass):
     """Lower operations of the onnx dialect to linalg on tensors; modules without any stay as they are.
 
     The functions of the module give way to the lowered one, which keeps the entry point's name. Weights, constants of
-    more than 16 floats or 512 other elements, become arguments marked `t10.weight`; their values are dropped.
+    more than 16 floats or 512 other elements, become arguments marked `t10.weight`; their values leave the module (see
+    `--save-weights`).
     """
 
     name: ClassVar[str] = "t10-import"
@@ -48,6 +50,7 @@ class ImportOnnx(Pass):
             context=module.context,
         )
         imported = imported if self.keep_f64 else narrow_islands(imported)
+        taken_out(imported.weights)
         for op in list(module.body.operations):
             op.operation.erase()
         for attribute in list(module.operation.attributes):

@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from t10.dialect.location import location_text
+from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.im2col import define_columns
@@ -29,6 +29,7 @@ _FURTHER_DOMAINS = {"ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
 _TERMINATORS = ("func.return", "onnx.Return", "onnx.Yield")
 _GRAPHS = {"If": ("then_branch", "else_branch")}
 _OWN_DOMAIN = "onnx-mlir"
+_INITIALIZER = "Initializer_"
 _NAME_KEYS = ("t10.name", "onnx.name")
 
 
@@ -154,7 +155,7 @@ class _Writer:
         if kind == "NoValue":
             self.name_of[op.results[0]] = ""
         elif kind == "Constant":
-            name = self._unique("constant")
+            name = self._unique(_constant_name(op))
             self.initializers.append(constant_tensor(op, name))
             self.name_of[op.results[0]] = name
         elif kind in INLINED:
@@ -298,6 +299,12 @@ def _name(row: dict[str, Any]) -> str:
 
 def _node_name(op: Any) -> str:
     return ir.StringAttr(op.attributes["onnx_node_name"]).value if "onnx_node_name" in op.attributes else ""
+
+
+def _constant_name(op: Any) -> str:
+    """Return the initializer that a constant was, as onnx-mlir keeps it with `--preserveLocations`."""
+    name = location_name(op.location) or ""
+    return name.removeprefix(_INITIALIZER) if name.startswith(_INITIALIZER) else "constant"
 
 
 def _location(op: Any) -> str:

@@ -87,7 +87,23 @@ def _main(arguments: Sequence[str]) -> int:
     if settings.dump_pass_pipeline:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
     with _giving(settings, steps):
+        return _saving_weights(settings, steps, data)
+
+
+def _saving_weights(settings: Settings, steps: tuple[Step, ...], data: str | bytes) -> int:
+    """Process the input; where that succeeds, write the values of weights if asked for."""
+    if settings.save_weights is None:
         return _process_pieces(settings, steps, data)
+    if settings.split_input_file is not None:
+        raise UsageError("--save-weights is for one module: it cannot be used with --split-input-file")
+    from t10.arrays import write_arrays
+    from t10.passes.weight_values import collecting
+
+    with collecting() as weights:
+        code = _process_pieces(settings, steps, data)
+    if code == 0:
+        write_arrays(settings.save_weights, weights)
+    return code
 
 
 def _steps_of_data(pipeline: str) -> tuple[Step, ...]:

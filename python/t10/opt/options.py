@@ -120,6 +120,13 @@ class Settings:
         False,
         "check that the input prints and reads back the same, as text and as bytecode",
     )
+    save_weights: str | None = _output(
+        "save-weights",
+        None,
+        "write the values of weights, which IR does not hold, to an .npz file: for t10-translate --weights, as its "
+        "program takes them where the module is lowered to the ipu dialect",
+        "FILE.npz",
+    )
     emit_bytecode: bool = _output("emit-bytecode", False, "write bytecode instead of text")
     force: bool = _output("f", False, "write bytecode even to a terminal")
     print_generic: bool = _output("mlir-print-op-generic", False, "print every operation generically")
