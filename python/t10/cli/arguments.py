@@ -69,6 +69,7 @@ class Arguments:
     use_cache: bool = True
     action: str = ""
     inputs: Path | None = None
+    reference: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
     tolerance: float | None = None
@@ -179,6 +180,13 @@ def _add_verify(
         metavar="IN.npz",
         help="inputs, an array NAME or in.NAME for each; and, instead of ONNX Runtime, references ref.NAME "
         "(default: random ones)",
+    )
+    verify.add_argument(
+        "--reference",
+        type=Path,
+        metavar="MODEL.onnx",
+        help="what ONNX Runtime runs: the model that a text of onnx-mlir came from (default: the model itself; of a "
+        "text what it says, so that what onnx-mlir changed is not compared)",
     )
     verify.add_argument(
         "--tolerance",

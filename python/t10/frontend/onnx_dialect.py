@@ -20,8 +20,12 @@ from t10.frontend.onnx_types import is_none, rank, static_shape, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
-OPSET = onnx.defs.onnx_opset_version()
-"""The opset the model is written in: unversioned operations of onnx-mlir mean the newest form of an operator."""
+OPSET = 22
+"""The opset a model is written in: unversioned operations of onnx-mlir mean this form of an operator.
+
+Operators that came later take it to the opset that has them, and no further: ONNX Runtime, the reference, lags behind.
+"""
+_NEWEST = onnx.defs.onnx_opset_version()
 
 _FURTHER_DOMAINS = {"ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
 """Domains whose operators are operations of the onnx dialect, too, and their opsets."""
@@ -42,12 +46,12 @@ def to_onnx(module: Any) -> Any:
     writer = _Writer(function)
     graph = writer.graph()
     opsets = [
-        helper.make_opsetid("", OPSET),
+        helper.make_opsetid("", writer.opset),
         *(helper.make_opsetid(name, _FURTHER_DOMAINS.get(name, 1)) for name in sorted(writer.domains)),
     ]
     model = helper.make_model(graph, opset_imports=opsets, producer_name="onnx-mlir")
     model.ir_version = 10
-    define_columns(model, OPSET)
+    define_columns(model, writer.opset)
     return model
 
 
@@ -94,6 +98,7 @@ class _Writer:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.domains: set[str] = set()
+        self.opset = OPSET
         self.fresh = Fresh(constant=self._new_constant, value=self._unique)
 
     def graph(self) -> Any:
@@ -192,8 +197,10 @@ class _Writer:
     def _written(self, parts: NodeParts) -> Any:
         """Return the node of its parts; an operator that ONNX does not have gets the domain of onnx-mlir."""
         domain, attributes = parts.domain, parts.attributes
-        if not domain and onnx.defs.has(parts.kind, OPSET, ""):
-            known = onnx.defs.get_schema(parts.kind, OPSET, "").attributes
+        opset = 0 if domain else _opset(parts.kind, len(parts.inputs))
+        if opset:
+            self.opset = max(self.opset, opset)
+            known = onnx.defs.get_schema(parts.kind, opset, "").attributes
             attributes = {key: value for key, value in attributes.items() if key in known}
         elif not domain:
             found = (name for name, v in _FURTHER_DOMAINS.items() if onnx.defs.has(parts.kind, v, name))
@@ -272,13 +279,23 @@ def _schema_attributes(kind: str) -> tuple[str, ...]:
     """Return the attribute names of an operator over all its versions."""
     base = schema_name(kind)
     names: dict[str, None] = dict.fromkeys(("axis", "axes", *known_properties(kind)))
-    for version in range(1, OPSET + 2):
+    for version in range(1, _NEWEST + 1):
         if onnx.defs.has(base, version, ""):
             names |= dict.fromkeys(onnx.defs.get_schema(base, version, "").attributes)
     for domain, version in _FURTHER_DOMAINS.items():
         if onnx.defs.has(base, version, domain):
             names |= dict.fromkeys(onnx.defs.get_schema(base, version, domain).attributes)
     return tuple(names)
+
+
+def _opset(kind: str, n_inputs: int) -> int:
+    """Return the first opset from ours on that has an operator with so many inputs, 0 if ONNX has no such operator."""
+    for version in range(OPSET, _NEWEST + 1):
+        if onnx.defs.has(kind, version, ""):
+            inputs = onnx.defs.get_schema(kind, version, "").inputs
+            if n_inputs <= len(inputs) or any("Variadic" in str(each.option) for each in inputs):
+                return version
+    return 0
 
 
 def _dim_params(row: dict[str, Any]) -> dict[int, str]:
