@@ -258,7 +258,7 @@ def spelled(known: Any) -> str:
 
 def did_you_mean(flag: str, further: Sequence[str] = ()) -> str:
     """Return ` Did you mean '--x'?` for the known flag or pass nearest to `flag`, or nothing."""
-    names = [*BY_FLAG, *(name for name, _ in registry.PASSES), *further]
+    names = [*BY_FLAG, *dict(registry.PASSES), *registry.added(), *further]
     near = difflib.get_close_matches(flag, names, n=1, cutoff=0.6)
     return f" Did you mean '--{near[0]}'?" if near else ""
 
