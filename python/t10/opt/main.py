@@ -31,6 +31,7 @@ from t10.opt.runner import (
     innermost,
     named_cost_models,
 )
+from t10.opt.stages import stage_of, steps_to
 
 EXIT_USAGE = 1
 
@@ -70,6 +71,8 @@ def _main(arguments: Sequence[str]) -> int:
     text_steps = steps_of_flags(settings.passes)
     if settings.pass_pipeline is not None:
         text_steps = steps_of_text(settings.pass_pipeline)
+    if settings.compile_to is not None:
+        text_steps = (*text_steps, *steps_to(*stage_of(settings.compile_to)))
     if settings.run_reproducer:
         if text_steps:
             raise UsageError("--run-reproducer runs the pipeline in the input: give no other passes")

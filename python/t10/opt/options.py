@@ -13,6 +13,17 @@ from t10.passes import registry
 Kind = Literal["flag", "value", "optional value", "list", "repeated"]
 
 
+STAGES = {
+    "linalg": "t10-import",
+    "operators": "t10-fuse",
+    "planned": "t10-reconcile",
+    "compute-shift": "t10-expand",
+    "placed": "t10-place",
+    "program": "t10-lower-ipu",
+}
+"""Stages on the way from a model to a program, in order, and the pass that completes each."""
+
+
 class UsageError(Exception):
     """The command line cannot be read; exit code 1."""
 
@@ -67,6 +78,13 @@ class Settings:
         None,
         "run a textual pipeline, e.g. 'builtin.module(t10-fuse,func.func(cse))'",
         "TEXT",
+    )
+    compile_to: str | None = _passes(
+        "compile-to",
+        None,
+        f"run what leads to a stage, after all other passes: one of {', '.join(STAGES)}; options of its pass behind a "
+        "colon",
+        "STAGE[:chip=NAME ...]",
     )
     run_reproducer: bool = _passes("run-reproducer", False, "run the pipeline stored in the input")
     verify_each: bool = _passes("verify-each", True, "verify the module after every pass")
@@ -164,6 +182,12 @@ class Settings:
     )
     print_module_scope: bool = _debugging(
         "mlir-print-ir-module-scope", False, "print the whole module, not the nested operation"
+    )
+    dump_stages: str | None = _debugging(
+        "dump-stages",
+        None,
+        "write the module after every stage (see --compile-to) into DIR/<n>-<stage>.mlir",
+        "DIR",
     )
     print_tree_dir: str | None = _debugging(
         "mlir-print-ir-tree-dir",
