@@ -21,6 +21,7 @@ from t10.errors import InputError, T10Error, UnsupportedOpError
 
 PASSES: tuple[tuple[str, str], ...] = (
     ("t10-import", "t10.passes.import_onnx:ImportOnnx"),
+    ("t10-flatten", "t10.passes.flatten:Flatten"),
     ("t10-outline-constants", "t10.passes.outline_constants:OutlineConstants"),
     ("t10-fuse", "t10.passes.fuse:Fuse"),
     ("t10-partition", "t10.passes.partition:PartitionOperators"),
