@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError, T10Error
+from t10.frontend.batch_norms import fold_batch_norms
 from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
@@ -171,6 +172,7 @@ def _prepared(
     check_static_inputs(model, frozenset(weights.names), source)
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
+    fold_batch_norms(model, weights)
     model = without_ceil_mode(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)
