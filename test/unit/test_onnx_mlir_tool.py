@@ -128,7 +128,7 @@ def test_flags_for_nobody_are_refused(tmp_path: Path, frontend: str, flags: str,
         (TEXT.replace('"onnx.Relu"', '"onnx.Frob"'), ":3:10: operator '/relu'"),
         (TEXT.replace("return %0", "return %9"), " cannot be parsed"),
         (TEXT.replace("onnx.Relu", "krnl.relu"), ":3:10: operation krnl.relu"),
-        (TEXT.replace("2x4", "?x4"), ": dim 0 of input 'x'"),
+        (TEXT.replace("2x4", "?x4"), ":2:25: dim 0 of input 'x'"),
     ],
 )
 def test_errors_name_the_model_and_no_file_that_is_gone(

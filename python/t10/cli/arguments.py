@@ -185,8 +185,7 @@ def _add_verify(
         "--reference",
         type=Path,
         metavar="MODEL.onnx",
-        help="what ONNX Runtime runs: the model that a text of onnx-mlir came from (default: the model itself; of a "
-        "text what it says, so that what onnx-mlir changed is not compared)",
+        help="what ONNX Runtime runs: the model that a text of onnx-mlir came from (default: MODEL itself)",
     )
     verify.add_argument(
         "--tolerance",
