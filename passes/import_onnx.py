@@ -14,7 +14,7 @@ from t10.passes.weight_values import taken_out
 
 @dataclass(frozen=True, slots=True)
 class ImportOnnx(Pass):
-    """Lower operations of the onnx dialect to linalg on tensors; modules without any stay as they are.
+    """Lower operations of the onnx dialect, or of TOSA, to linalg on tensors; modules without any stay as they are.
 
     The functions of the module give way to the lowered one, which keeps the entry point's name. Weights, constants of
     more than 16 floats or 512 other elements, become arguments marked `t10.weight`; their values leave the module (see
@@ -22,7 +22,7 @@ class ImportOnnx(Pass):
     """
 
     name: ClassVar[str] = "t10-import"
-    reads: ClassVar[str] = "operations of the `onnx` dialect, as onnx-mlir prints them"
+    reads: ClassVar[str] = "operations of the `onnx` dialect, as onnx-mlir prints them, or of TOSA"
     leaves: ClassVar[str] = "linalg on tensors of static shape; weights as arguments marked `t10.weight`"
 
     keep_f64: bool = option(False, help="leave f64 that only f32 and f16 go into and come out of as it is")
@@ -37,9 +37,12 @@ class ImportOnnx(Pass):
         from t10.frontend.importer import import_proto
         from t10.frontend.onnx_dialect import to_onnx
         from t10.frontend.shapes import parse_shapes
+        from t10.frontend.tosa_file import is_tosa, lower_tosa
 
-        if self.is_done(module):
+        if self.is_done(module) or is_tosa(module):
             self._check_unused(module)
+            if is_tosa(module):
+                lower_tosa(module)
             return
         imported = import_proto(
             to_onnx(module),
@@ -79,8 +82,8 @@ class ImportOnnx(Pass):
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether the module holds no operation of the onnx dialect."""
-        return not any(op.operation.name.startswith("onnx.") for op in walk(module))
+        """Return whether the module holds no operation of the onnx dialect or of TOSA."""
+        return not any(op.operation.name.startswith(("onnx.", "tosa.")) for op in walk(module))
 
 
 def _has_names(module: Any) -> bool:

@@ -127,10 +127,12 @@ def _import_mlir(
     from t10.frontend.linalg_file import read_linalg
     from t10.frontend.onnx_text import holds_onnx, normalize, refuse_krnl
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
+    from t10.frontend.tosa_file import holds_tosa, read_tosa
 
     data = read_bytes(file, MODEL_BYTES)
     text = mlir_text(data, source)
-    if not holds_onnx(text):
+    has_tosa = holds_tosa(text)
+    if has_tosa or not holds_onnx(text):
         refuse_krnl(text, source)
         if shapes:
             raise InputError(
@@ -142,6 +144,8 @@ def _import_mlir(
             raise InputError(
                 f"{source}: --dtype needs an ONNX model (linalg and StableHLO state their types)"
             )
+        if has_tosa:
+            return read_tosa(text, source, context)
         read = read_stablehlo if holds_stablehlo(data) else read_linalg
         return read(data, source, context)
     del data  # weights are in the text, whose forms must not all be held at once
