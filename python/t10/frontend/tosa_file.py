@@ -13,6 +13,7 @@ from t10.frontend.imported import ImportedModel
 from t10.frontend.linalg_file import named_model
 from t10.frontend.lower import NAME
 from t10.frontend.onnx_extras import ANNOTATIONS
+from t10.frontend.onnx_text import normalize
 
 _HOLDS = re.compile(r'(?<![\w.$#!@%^-])"?tosa\.[a-z]\w*')
 _TO_LINALG = (
@@ -35,7 +36,7 @@ def read_tosa(text: str, source: str, context: Any) -> ImportedModel:
     """Return the model of TOSA text; raises `InputError` for what cannot be parsed, and what `lower_tosa` raises."""
     with new_context(allow_unregistered=True), ir.Location.unknown():
         try:
-            module = ir.Module.parse(text)
+            module = ir.Module.parse(normalize(text))
         except ir.MLIRError as error:
             raise InputError(f"{source} cannot be parsed: {error}") from error
         lower_tosa(module)
@@ -56,7 +57,8 @@ def lower_tosa(module: Any) -> None:
             _name(op)
     for key in [name for name in module.operation.attributes if name.startswith(("onnx-mlir.", "llvm."))]:
         del module.operation.attributes[key]
-    _require_none(module, "onnx.", "stands beside TOSA (expected one of the two)")
+    first = next((op.operation.name for op in walk(module) if op.operation.name.startswith("tosa.")), "TOSA")
+    _require_none(module, "onnx.", f"stands beside {first} (expected operations of one dialect)")
     try:
         passmanager.PassManager.parse(_TO_LINALG).run(module.operation)
     except ir.MLIRError as error:
