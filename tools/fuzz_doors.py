@@ -209,7 +209,7 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
         "x.mlir",
         of_ipu,
         (
-            _translate(targets[0], path, "-o", f"{at}/y", "--no-weights"),
+            _translate(targets[0], path, "-o", f"{at}/y{targets[0]}", "--no-weights"),
             *(_translate(target, path, "-o", f"{at}/y{target}") for target in targets[1:]),
         ),
     )
