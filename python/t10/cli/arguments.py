@@ -56,6 +56,7 @@ class Arguments:
     partials: str = "f32"
     partials_tolerance: float | None = None
     frontend: str = "t10"
+    frontend_flags: str = ""
     constants: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
@@ -70,6 +71,7 @@ class Arguments:
     use_cache: bool = True
     action: str = ""
     inputs: Path | None = None
+    reference: Path | None = None
     outputs: Path | None = None
     trace: Path | None = None
     tolerance: float | None = None
@@ -181,6 +183,12 @@ def _add_verify(
         metavar="IN.npz",
         help="inputs, an array NAME or in.NAME for each; and, instead of ONNX Runtime, references ref.NAME "
         "(default: random ones)",
+    )
+    verify.add_argument(
+        "--reference",
+        type=Path,
+        metavar="MODEL.onnx",
+        help="what ONNX Runtime runs: the model that a text of onnx-mlir came from (default: MODEL itself)",
     )
     verify.add_argument(
         "--tolerance",
