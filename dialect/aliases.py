@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 _KINDS = ("grid", "linear", "layout", "plan")
 """Each only names those before it."""
 _BODY = r'\{(?:[^{}<>"]+|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
-_STRING = r'"(?:[^"\\]|\\.)*"'
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _GRID = rf"#rtensor\.grid<{_BODY}>"
 _TOKEN = re.compile(
     rf"{_STRING}|(rtensor\.plan = )?(#rtensor\.(grid|linear|layout|plan)<(?:({_GRID}), )?{_BODY}>)"

@@ -14,6 +14,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from t10.core import plugins
 from t10.errors import InputError
 
 _CANDIDATES = ("torch_mlir", "mlir")
@@ -92,6 +93,8 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
     with context, ir.Location.unknown():
         rtensor.RTensor.load()
         ipu.Ipu.load()
+        for name in plugins.names(plugins.DIALECTS, ("rtensor", "ipu")):
+            plugins.load(plugins.DIALECTS, name, ("rtensor", "ipu"))()
     return context
 
 

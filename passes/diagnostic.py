@@ -23,6 +23,12 @@ def _to_stderr(severity: str, location: Any, message: str) -> None:
 
 
 _sink: ContextVar[Sink] = ContextVar("t10_diagnostic_sink", default=_to_stderr)
+_input: ContextVar[str] = ContextVar("t10_input_name", default="module")
+
+
+def input_name() -> str:
+    """Return what errors call the input that a pass works on: its file, where a driver says so."""
+    return _input.get()
 
 
 def emit_warning(op: Any, message: str) -> None:
@@ -49,10 +55,11 @@ def without_repeats(sink: Sink) -> Sink:
 
 
 @contextmanager
-def reporting_to(sink: Sink) -> Generator[None]:
-    """Send warnings and remarks to `sink` while inside."""
-    token = _sink.set(sink)
+def reporting_to(sink: Sink, name: str = "module") -> Generator[None]:
+    """Send warnings and remarks to `sink` while inside, where errors call the input `name`."""
+    tokens = _sink.set(sink), _input.set(name)
     try:
         yield
     finally:
-        _sink.reset(token)
+        _sink.reset(tokens[0])
+        _input.reset(tokens[1])

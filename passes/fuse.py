@@ -45,7 +45,7 @@ class Fuse(Pass):
     """
 
     name: ClassVar[str] = "t10-fuse"
-    prerequisites: ClassVar[tuple[str, ...]] = ("t10-import", "t10-outline-constants")
+    prerequisites: ClassVar[tuple[str, ...]] = ("t10-import", "t10-flatten", "t10-outline-constants")
     reads: ClassVar[str] = "linalg on tensors, named or generic"
     leaves: ClassVar[str] = (
         "one `linalg.generic` or `rtensor.operator` per operator, each with `op_name` and `kind`; views "

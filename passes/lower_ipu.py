@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.chip import ChipSpec
+from t10.core.stored import as_stored
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
 from t10.emit.link import linked
 from t10.emit.lower import lowered_parts
-from t10.passes.bridge.read_program import read_program
+from t10.passes.bridge.read_program import ReadProgram, read_program
 from t10.passes.device.write import write_graph
 from t10.passes.place import check_places, program_plan
 from t10.passes.planning import PlanningPass, is_lowered
 from t10.passes.registry import option
+from t10.passes.weight_values import collected, taken_out
 from t10.plan.schedule import as_placed, costed_arrivals
 
 
@@ -50,6 +52,7 @@ class LowerIpu(PlanningPass):
 def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     """Replace the function of a placed module at the compute-shift level by its graph."""
     program = read_program(module)
+    _store_weights(program)
     plan = program_plan(program, chip)
     check_places(plan, chip)
     costed = as_placed(costed_arrivals(plan, chip, cost), chip, cost)
@@ -58,3 +61,13 @@ def lower_module(module: Any, chip: ChipSpec, cost: CostModel) -> None:
     with ir.InsertionPoint(function), function.location:
         write_graph(device)
     function.erase()
+
+
+def _store_weights(program: ReadProgram) -> None:
+    """Put the values of weights, where somebody collects them, as the program takes them; add those of constants."""
+    values = collected()
+    if values is None:
+        return
+    stored = as_stored(values, program.graph.weights)
+    values.clear()
+    taken_out({**stored, **program.model.constants})

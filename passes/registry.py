@@ -5,6 +5,7 @@ made with `option(default, help=..., unit=...)`, and `apply(module)`; its docstr
 `("t10-my-thing", "t10.passes.my_thing:MyThing")` to `PASSES`. (3) If it needs others, list them in `prerequisites` and
 give those an `is_done(module)`: they then run first where missing, with options of the same name handed down.
 (4) Refuse input with `raise PassFailure(op, "found ..., expected ...")` or another `T10Error`. (5) Test it with lit.
+A pass of another package needs no line in `PASSES`: an entry point of group `t10.passes` (docs/your-first-pass.md).
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
+from t10.core import plugins
 from t10.dialect.location import location_text
 from t10.errors import InputError, T10Error, UnsupportedOpError
 
 PASSES: tuple[tuple[str, str], ...] = (
     ("t10-import", "t10.passes.import_onnx:ImportOnnx"),
+    ("t10-flatten", "t10.passes.flatten:Flatten"),
     ("t10-outline-constants", "t10.passes.outline_constants:OutlineConstants"),
     ("t10-fuse", "t10.passes.fuse:Fuse"),
     ("t10-partition", "t10.passes.partition:PartitionOperators"),
@@ -33,6 +36,9 @@ PASSES: tuple[tuple[str, str], ...] = (
     ("t10-verify-plan", "t10.passes.verify_plan:VerifyPlan"),
 )
 """Flag and `module:Class` of every pass, in pipeline order; a module is imported when its pass is first used."""
+
+
+_OWN = tuple(name for name, _ in PASSES)
 
 
 class PassFailure(UnsupportedOpError):
@@ -91,16 +97,29 @@ def option(default: Any, *, help: str, unit: str = "") -> Any:
 def load(name: str) -> type[Pass]:
     """Return the class of a pass by its name; raises `InputError` for a name that is not registered."""
     path = dict(PASSES).get(name)
-    if path is None:
-        raise InputError(f"no pass named {name} (expected one of {', '.join(known for known, _ in PASSES)})")
-    module, _, attribute = path.partition(":")
-    found: type[Pass] = getattr(importlib.import_module(module), attribute)
+    if path is not None:
+        module, _, attribute = path.partition(":")
+        own: type[Pass] = getattr(importlib.import_module(module), attribute)
+        return own
+    if name not in added():
+        raise InputError(f"no pass named {name} (expected one of {', '.join((*dict(PASSES), *added()))})")
+    found = plugins.load(plugins.PASSES, name, _OWN)
+    if not (isinstance(found, type) and issubclass(found, Pass) and found.name == name):
+        raise InputError(
+            f"t10.passes: {name} is {added()[name]}, expected a class derived from t10.passes.registry.Pass with name "
+            f"= {name!r}"
+        )
     return found
 
 
+def added() -> dict[str, str]:
+    """Return `module:Class` by name of the passes that other installed packages add."""
+    return plugins.names(plugins.PASSES, _OWN)
+
+
 def is_registered(name: str) -> bool:
-    """Return whether a name is one of ours."""
-    return any(name == known for known, _ in PASSES)
+    """Return whether a name is one of ours, or of a pass that another package adds."""
+    return name in dict(PASSES) or name in added()
 
 
 def make(name: str, options: str = "") -> Pass:

@@ -208,7 +208,10 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
         "translate",
         "x.mlir",
         of_ipu,
-        tuple(_translate(target, path, "-o", f"{at}/y{target}") for target in targets),
+        (
+            _translate(targets[0], path, "-o", f"{at}/y{targets[0]}", "--no-weights"),
+            *(_translate(target, path, "-o", f"{at}/y{target}") for target in targets[1:]),
+        ),
     )
     yield Door("translate-bytecode", "x.mlirbc", _bytes(material, "ipu.mlirbc"),
                (_translate("--ipu-to-poplar", binary, "-o", str(at / "y.cpp")),))  # fmt: skip

@@ -279,6 +279,7 @@ def compile(
     constants: Mapping[str, ArrayLike] | None = None,
     keep_f64: bool = False,
     frontend: str = "t10",
+    frontend_flags: str | Sequence[str] = (),
     partials: Partials | str = "f32",
     executor: Executor | None = None,
     cache: PlanCache | str | Path | None = None,
@@ -287,13 +288,12 @@ def compile(
     """Return a model compiled for a chip.
 
     `model` is a file (ONNX, text of onnx-mlir, StableHLO or linalg), a program of `torch.export`, or an imported model.
-    `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
-    for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
-    `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
-    `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
-    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` is the type of sums of f16 (f32,
-    f16, auto); `executor` searches operators, not this process's threads; `program` counts the program's bytes;
-    `cache` is a folder for what was found before. Raises `InputError`, `UnsupportedOpError`, `InfeasiblePlanError`.
+    `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter;
+    `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py; `codelets` are files that declare codelets
+    of yours; `plan` is a plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into
+    f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone; `frontend` onnx-mlir has that, with
+    `frontend_flags`, read the model first; `partials` is the type of sums of f16 (f32, f16, auto); `executor` searches
+    operators, not this process's threads; `program` counts the program's bytes; `cache` is a folder. Raises `T10Error`.
     """
     from t10.passes.pipeline import compile_module
     from t10.plan.fronts.pins import read_pins
@@ -304,7 +304,7 @@ def compile(
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
     clock = _Stopwatch(progress, "import")
-    imported = _imported(model, frontend, shapes, dtype, constants, keep_f64)
+    imported = _imported(model, frontend, frontend_flags, shapes, dtype, constants, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
@@ -330,6 +330,7 @@ def compile(
 def _imported(
     model: str | Path | ImportedModel | TorchProgram,
     frontend: str,
+    flags: str | Sequence[str],
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
@@ -350,8 +351,10 @@ def _imported(
                 hint="save a model in memory to a file: onnx.save(model, path)",
             )
         return import_torch(model, keep_f64=keep_f64)
-    with readable(Path(model), frontend) as file:
-        imported = import_model(file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64)
+    with readable(Path(model), frontend, flags) as (file, source):
+        imported = import_model(
+            file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64, source=source
+        )
         return replace(imported, source=str(model))
 
 

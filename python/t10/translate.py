@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from t10.core.device import DeviceProgram
 from t10.core.guard import ended_clearly, reading
@@ -15,21 +16,25 @@ from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
 
-usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o OUT]
+usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o OUT] [--weights FILE.npz]
 
   --ipu-to-poplar    write program.cpp, a Poplar program in C++; with -o FOLDER the whole folder that the Poplar SDK
                      builds: program.cpp, codelets.S, codelets.cpp, tables, CMakeLists.txt, README.md
   --ipu-to-asm       write codelets.S, the assembly of all codelets
   --ipu-to-codelets  write codelets.cpp, their vertex classes and C++ references
   -o OUT             write there instead of to standard output
+  --weights FILE     values of the weights, for --ipu-to-poplar -o FOLDER: what t10-opt --save-weights wrote
+  --no-weights       write a program without them: it asks for their values when it runs
   --help             print this text and exit
 
 FILE is what t10-opt --t10-lower-ipu writes, text or bytecode (default or -: standard input). Weights have no values in
-IR: `t10 compile` writes them beside the program. OUT is replaced at once; devices and FIFOs are written into.
+IR: a folder is written with those of --weights, or --no-weights says that it is to have none. OUT is replaced at once;
+devices and FIFOs are written into.
 
 Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
 """
 EXIT_INTERRUPTED = 130
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class _Command:
     target: str
     source: str
     output: str
+    weights: str = ""
+    no_weights: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,15 +77,18 @@ def _parsed(words: list[str]) -> _Command | str:
     """Return what is asked for, or what is wrong with it."""
     targets: list[str] = []
     files: list[str] = []
-    output = ""
+    values = {"-o": "", "--weights": ""}
+    no_weights = False
     rest = iter(words)
     for word in rest:
         if word in _TARGETS:
             targets.append(word)
-        elif word == "-o":
-            output = next(rest, "")
-            if not output:
-                return "-o needs a path"
+        elif word in values:
+            values[word] = next(rest, "")
+            if not values[word]:
+                return f"{word} needs a path"
+        elif word == "--no-weights":
+            no_weights = True
         elif word.startswith("-") and word != "-":
             return f"unknown option {word}"
         else:
@@ -87,7 +97,13 @@ def _parsed(words: list[str]) -> _Command | str:
         return f"expected one of {', '.join(_TARGETS)}"
     if len(files) > 1:
         return f"expected one file, found {', '.join(files)}"
-    return _Command(targets[0], files[0] if files else "-", output)
+    if values["--weights"] and no_weights:
+        return "--weights and --no-weights exclude each other"
+    if (values["--weights"] or no_weights) and (
+        targets[0] != "--ipu-to-poplar" or not _is_folder(values["-o"])
+    ):
+        return "--weights and --no-weights are for --ipu-to-poplar -o FOLDER"
+    return _Command(targets[0], files[0] if files else "-", values["-o"], values["--weights"], no_weights)
 
 
 def _translate(command: _Command) -> None:
@@ -96,7 +112,7 @@ def _translate(command: _Command) -> None:
     if command.target == "--ipu-to-poplar" and _is_folder(command.output):
         from t10.emit.poplar.write import write_program
 
-        write_program(program, command.output, {})
+        write_program(program, command.output, _weights(program, command))
         return
     text = _TARGETS[command.target](program)
     if not command.output:
@@ -105,6 +121,30 @@ def _translate(command: _Command) -> None:
     from t10.core.atomic import write_text
 
     write_text(command.output, text)
+
+
+def _weights(program: DeviceProgram, command: _Command) -> dict[str, Any]:
+    """Return the values of the program's weights; raises `InputError` where some are missing and nobody says so."""
+    if command.no_weights:
+        return {}
+    from t10.arrays import read_arrays
+    from t10.core.dtypes import numpy_dtype
+
+    shapes = {tensor.name: tensor.shape for tensor in program.weights}
+    found = read_arrays(command.weights, shapes.get, shapes) if command.weights else {}
+    missing = [name for name in shapes if name not in found]
+    if missing:
+        listed = ", ".join(missing[:_MOST_NAMED]) + (", ..." if len(missing) > _MOST_NAMED else "")
+        raise InputError(
+            f"{len(missing)} of {len(shapes)} weights of the program have no values: {listed}",
+            hint="t10-opt --save-weights=FILE.npz writes them for --weights FILE.npz; --no-weights leaves them out",
+        )
+    for tensor in program.weights:
+        if found[tensor.name].dtype != numpy_dtype(tensor.dtype):
+            raise InputError(
+                f"weight {tensor.name} is of type {found[tensor.name].dtype} (expected {tensor.dtype})"
+            )
+    return found
 
 
 def _is_folder(output: str) -> bool:

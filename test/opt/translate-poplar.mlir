@@ -2,7 +2,7 @@
 // RUN: t10-translate --ipu-to-poplar %t.mlir | filecheck %s
 // RUN: t10-translate --ipu-to-poplar %t.mlir -o %t.cpp
 // RUN: t10-translate --ipu-to-poplar %t.mlir | diff %t.cpp -
-// RUN: rm -rf %t && t10-translate --ipu-to-poplar %t.mlir -o %t
+// RUN: rm -rf %t && t10-translate --ipu-to-poplar %t.mlir -o %t --no-weights
 // RUN: diff %t.cpp %t/program.cpp
 // RUN: t10-translate --ipu-to-asm %t.mlir | diff %t/codelets.S -
 // RUN: t10-translate --ipu-to-codelets %t.mlir | diff %t/codelets.cpp -

@@ -18,7 +18,7 @@ func.func @main_graph(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
 
 // -----
 
-// expected-error@unknown {{dim 0 of input 'x' is 'batch' (expected a number, at least 1) (give it with --shape x=1x4 or --shape batch=1)}}
+// expected-error@below {{dim 0 of input 'x' is 'batch' (expected a number, at least 1) (give it with --shape x=1x4 or --shape batch=1)}}
 func.func @main_graph(%arg0: tensor<?x4xf32> {onnx.dim_params = "0:batch", onnx.name = "x"}) -> tensor<?x4xf32> {
   %0 = "onnx.Relu"(%arg0) : (tensor<?x4xf32>) -> tensor<?x4xf32>
   onnx.Return %0 : tensor<?x4xf32>
@@ -55,7 +55,7 @@ func.func @main_graph() -> (tensor<2x!onnx.String> {onnx.name = "t"}) {
 
 // -----
 
-// expected-error@unknown {{input 's' is of type sequence (expected a tensor)}}
+// expected-error@below {{input 's' is of type sequence (expected a tensor)}}
 func.func @main_graph(%arg0: !onnx.Seq<tensor<?xf32>> {onnx.name = "s"}, %arg1: tensor<i64> {onnx.name = "i"}) -> tensor<?xf32> {
   %0 = "onnx.SequenceAt"(%arg0, %arg1) : (!onnx.Seq<tensor<?xf32>>, tensor<i64>) -> tensor<?xf32>
   onnx.Return %0 : tensor<?xf32>

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +134,36 @@ def test_text_computes_what_the_onnx_operators_mean(tmp_path: Path) -> None:
     expected = evaluator.run(None, inputs)
     for mine, theirs in zip(found.values(), expected, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
+
+
+def _product(data: bytes, n_rows: int, n_columns: int) -> str:
+    """Return a product with a weight as onnx-mlir writes one."""
+    body = f"""%0 = onnx.Constant dense<"0x{data.hex().upper()}"> : tensor<{n_rows}x{n_columns}xf32>
+    %1 = "onnx.MatMul"(%x, %0) : (tensor<2x{n_rows}xf32>, tensor<{n_rows}x{n_columns}xf32>) -> tensor<2x{n_columns}xf32>
+    return %1 : tensor<2x{n_columns}xf32>"""
+    return WRAPPED.format(
+        arguments=f"%x: tensor<2x{n_rows}xf32>", results=f"tensor<2x{n_columns}xf32>", body=body
+    )
+
+
+def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -> None:
+    """No pattern keeps a state for every character of a string, and no two forms of the text outlive their use."""
+    n_columns = 4 << 10
+    data = np.random.default_rng(0).standard_normal((1024, n_columns), np.float32).tobytes()
+    file = tmp_path / "m.onnx.mlir"
+    file.write_text(_product(data, 1024, n_columns))
+    script = """
+import resource, sys
+from t10.frontend.importer import import_model
+import t10.frontend.onnx_dialect, t10.frontend.lower
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+import_model(sys.argv[2])
+before = peak()
+import_model(sys.argv[1])
+print((peak() - before) * 1024)
+"""
+    small = tmp_path / "small.onnx.mlir"
+    small.write_text(_product(data[:64], 4, 4))
+    command = [sys.executable, "-c", script, str(file), str(small)]
+    taken = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert taken < 4 * file.stat().st_size

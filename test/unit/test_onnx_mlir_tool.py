@@ -11,7 +11,7 @@ from support.models import mlp
 
 import t10
 from t10.cli.entry import main
-from t10.errors import InputError
+from t10.errors import InputError, T10Error
 
 TEXT = """module attributes {"onnx-mlir.symbol-postfix" = "m"} {
   func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> (tensor<2x4xf32> {onnx.name = "y"}) {
@@ -100,3 +100,49 @@ def test_unknown_frontends_and_absent_models_are_refused(tmp_path: Path) -> None
         t10.compile(mlp(tmp_path / "m.onnx"), "test-4", frontend="iree")
     with pytest.raises(InputError, match="does not exist"):
         t10.compile(tmp_path / "none.onnx", "test-4", frontend="onnx-mlir")
+
+
+def test_flags_are_handed_on(tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(tools, "onnx-mlir", WRITES.format(text=TEXT, flag="--shapeInformation=0:2x4", model="some.onnx"))
+    model = mlp(tmp_path / "some.onnx")
+    for flags in ("--O3 '--shapeInformation=0:2x4'", ["--shapeInformation=0:2x4"]):
+        assert t10.compile(model, "test-4", frontend="onnx-mlir", frontend_flags=flags).output_names == ("y",)
+    command = ["compile", str(model), "-o", str(tmp_path / "out"), "--chip", "test-4", "--frontend=onnx-mlir"]
+    assert main([*command, "--frontend-flags=--shapeInformation=0:2x4 -O3"]) == 0
+    assert main([*command, "--frontend-flags=--O3"]) == 2
+    assert "AssertionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("frontend", "flags", "message"),
+    [("t10", "--O3", "T10 reads the model itself"), ("onnx-mlir", "'--O3", "No closing quotation")],
+)
+def test_flags_for_nobody_are_refused(tmp_path: Path, frontend: str, flags: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        t10.compile(mlp(tmp_path / "m.onnx"), "test-4", frontend=frontend, frontend_flags=flags)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (TEXT.replace('"onnx.Relu"', '"onnx.Frob"'), ":3:10: operator '/relu'"),
+        (TEXT.replace("return %0", "return %9"), " cannot be parsed"),
+        (TEXT.replace("onnx.Relu", "krnl.relu"), ":3:10: operation krnl.relu"),
+        (TEXT.replace("2x4", "?x4"), ":2:25: dim 0 of input 'x'"),
+    ],
+)
+def test_errors_name_the_model_and_no_file_that_is_gone(
+    tools: Path, tmp_path: Path, text: str, place: str
+) -> None:
+    install(tools, "onnx-mlir", WRITES.format(text=text, flag="--EmitONNXIR", model="some.onnx"))
+    model = mlp(tmp_path / "some.onnx")
+    with pytest.raises(T10Error) as caught:
+        t10.compile(model, "test-4", frontend="onnx-mlir")
+    assert f"{model} as onnx-mlir gives it{place}" in str(caught.value)
+    assert "t10-onnx-mlir-" not in str(caught.value)
+
+
+def test_what_the_tool_says_of_its_folder_is_left_out(tools: Path, tmp_path: Path) -> None:
+    install(tools, "onnx-mlir", "print('cannot write ' + os.getcwd() + '/some.onnx.mlir'); sys.exit(1)")
+    with pytest.raises(InputError, match=r"exit code 1\): cannot write some\.onnx"):
+        t10.compile(mlp(tmp_path / "some.onnx"), "test-4", frontend="onnx-mlir")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from t10.chip.spec import ChipSpec
+from t10.core import plugins
 from t10.core.trust.schema import validated
 from t10.core.trust.tree import parse_yaml, read_yaml
 from t10.errors import InputError
@@ -33,13 +34,17 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     """
     text = str(name_or_path)
     name, colon, changes = text.partition(CHANGES_AFTER)
-    if colon and (name in bundled_chips() or Path(name).suffix in SUFFIXES):
+    is_named = name in bundled_chips() or name in plugins.names(plugins.CHIPS, bundled_chips())
+    if colon and (is_named or Path(name).suffix in SUFFIXES):
         return _changed(load_chip(name), changes, text)
     if text in bundled_chips():
         return validated(ChipSpec, _bundled(text), text, prefix="field ")
+    added = plugins.names(plugins.CHIPS, bundled_chips())
+    if text in added:
+        text = str(plugins.file(plugins.CHIPS, text, bundled_chips()))
     path = Path(text)
     if path.suffix not in SUFFIXES and not path.exists():
-        known = ", ".join(bundled_chips())
+        known = ", ".join((*bundled_chips(), *added))
         raise InputError(f"unknown chip '{text}' (expected one of {known}, or the path of a .yaml file)")
     source = f"chip file {text}"
     fields = _filled(read_yaml(path, what="chip file", hint=HINT), source)

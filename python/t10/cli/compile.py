@@ -64,7 +64,8 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
         keep_f64=arguments.keep_f64, partials=partials_of(arguments),
-        frontend=arguments.frontend, cache=cache_of(arguments), program=arguments.program,
+        frontend=arguments.frontend, frontend_flags=arguments.frontend_flags,
+        cache=cache_of(arguments), program=arguments.program,
     )  # fmt: skip
     if not arguments.program:
         return executable, None

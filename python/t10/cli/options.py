@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.core.partials import Partials
-from t10.core.trust.arrays import read_array
 from t10.driver import Executable
 from t10.errors import InputError
-from t10.frontend.shapes import parse_shape
+from t10.frontend.given import parse_constants
+from t10.frontend.shapes import parse_shapes
 from t10.plan.options import PlanOptions
 
 OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap")
@@ -23,36 +22,12 @@ OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap"
 
 def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
     """Return the extents given with `--shape`, by name of an input or of a symbolic dim."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for text in arguments.shapes:
-        name, extents = parse_shape(text)
-        if name in shapes:
-            raise InputError(f"--shape {name} is given twice")
-        shapes[name] = extents
-    return shapes
+    return parse_shapes(arguments.shapes)
 
 
 def constants_of(arguments: Arguments) -> dict[str, NDArray[Any]]:
     """Return the inputs fixed with `--constant`: the values of a .npy file, or int64 or float64 numbers."""
-    constants: dict[str, NDArray[Any]] = {}
-    for text in arguments.constants:
-        name, equals, values = text.partition("=")
-        if not equals or not name or name in constants:
-            raise InputError(
-                f"--constant {text!r} is malformed or repeated (expected NAME=1,2 or NAME=FILE.npy)"
-            )
-        constants[name] = read_array(values) if values.endswith(".npy") else _numbers(values, text)
-    return constants
-
-
-def _numbers(values: str, text: str) -> NDArray[Any]:
-    """Return comma-separated numbers; one number without a comma has no dims."""
-    parts = [part for part in values.split(",") if part]
-    try:
-        numbers = [int(part) if part.lstrip("+-").isdigit() else float(part) for part in parts]
-    except ValueError:
-        raise InputError(f"--constant {text!r} is malformed (expected NAME=1,2 or NAME=FILE.npy)") from None
-    return np.array(numbers if "," in values or not parts else numbers[0])
+    return parse_constants(arguments.constants)
 
 
 def plan_options_of(arguments: Arguments) -> PlanOptions:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from t10.core import plugins
 from t10.core.partials import DEFAULT_TOLERANCE, KINDS
 
 DEFAULT_CHIP = "ipu-mk2"
@@ -13,6 +14,14 @@ DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 MOST_SEED = (1 << 63) - 1
 MOST_COUNT = 1_000_000
+
+
+def codelets_file(text: str) -> Path:
+    """Return the file of codelets that a path names, or a name under which an installed package has some."""
+    path = Path(text)
+    if path.suffix or path.exists() or text not in plugins.names(plugins.CODELETS):
+        return path
+    return plugins.file(plugins.CODELETS, text)
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +53,7 @@ def add_codelets_again(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--codelets",
         action="append",
-        type=Path,
+        type=codelets_file,
         metavar="FILE.yaml",
         help="declarations of codelets, again, of a folder that was made with them; repeatable",
     )
@@ -132,6 +141,12 @@ def planning() -> argparse.ArgumentParser:
         help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
     )
     parser.add_argument(
+        "--frontend-flags",
+        default="",
+        metavar="TEXT",
+        help="flags for onnx-mlir, split as a shell would: --frontend-flags='--shapeInformation=0:1x3x224x224'",
+    )
+    parser.add_argument(
         "--plan",
         type=Path,
         metavar="PLAN.json",
@@ -140,9 +155,10 @@ def planning() -> argparse.ArgumentParser:
     parser.add_argument(
         "--codelets",
         action="append",
-        type=Path,
+        type=codelets_file,
         metavar="FILE.yaml",
-        help="declarations of codelets of yours, which come before the bundled ones; repeatable",
+        help="declarations of codelets of yours, which come before the bundled ones: a file, or a name that an "
+        "installed package has for one; repeatable",
     )
     parser.add_argument(
         "--shift-buffer-bytes",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -143,7 +144,8 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
         plan=None if is_part else arguments.plan, dtype=arguments.dtype,
         constants={} if is_part else constants_of(arguments),
         keep_f64=arguments.keep_f64, partials=partials_of(arguments),
-        frontend="t10" if is_part else arguments.frontend, cache=cache_of(arguments),
+        frontend="t10" if is_part else arguments.frontend,
+        frontend_flags="" if is_part else arguments.frontend_flags, cache=cache_of(arguments),
         program=engine_names(arguments.engine) != ("plan",),
     )  # fmt: skip
 
@@ -157,14 +159,14 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
     if arguments.tolerance is not None or not any(error for _, error in errors):
         return None
     try:
-        model = load_onnx(arguments.model)
+        model = load_onnx(_reference(arguments))
     except InputError:
         if arguments.inputs is None:
             raise
         return None
     if arguments.inputs is None:
         use_declared_shapes(model)
-    return Allowance(OnnxRuntime(model, arguments.model, constants_of(arguments)), errors)
+    return Allowance(OnnxRuntime(model, _reference(arguments), constants_of(arguments)), errors)
 
 
 def _cases(
@@ -179,11 +181,11 @@ def _cases(
         inputs = checked_inputs(executable.inputs, found)
         if references:
             return None, [(Trial(0, None, inputs), references)]
-        model = OnnxRuntime(load_onnx(arguments.model), arguments.model, constants_of(arguments))
+        model = OnnxRuntime(_loaded(arguments, executable), _reference(arguments), constants_of(arguments))
         return Judge(model, tolerance), [(Trial(0, None, inputs), model.outputs(inputs))]
-    declared = load_onnx(arguments.model)
+    declared = _loaded(arguments, executable)
     use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
-    model = OnnxRuntime(declared, arguments.model, constants_of(arguments))
+    model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
         return random_inputs(executable.plan.graph, seed, reach, specials=specials)
@@ -191,6 +193,23 @@ def _cases(
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
     return Judge(model, tolerance), [(trial, model.outputs(trial.inputs)) for trial in tried]
+
+
+def _reference(arguments: Arguments) -> Path:
+    """Return the file that ONNX Runtime runs."""
+    return arguments.reference or arguments.model
+
+
+def _loaded(arguments: Arguments, executable: Executable) -> Any:
+    """Return the model that ONNX Runtime runs; raises `InputError` where it has not the inputs of the one compiled."""
+    model = load_onnx(_reference(arguments))
+    known = {value.name for value in model.graph.input}
+    missing = [value.name for value in executable.inputs if value.name not in known]
+    if missing:
+        raise InputError(
+            f"--reference {arguments.reference} has no input {missing[0]!r} (inputs: {', '.join(sorted(known))})"
+        )
+    return model
 
 
 def _executed(
@@ -260,6 +279,11 @@ def _tell(
         say(console, f"  partials: {sums}")
     if arguments.prove:
         say(console, PROVED)
+    if arguments.inputs is None and _reference(arguments).suffix in (".mlir", ".mlirbc"):
+        say(
+            console,
+            f"  not compared: {arguments.model.name} with the model that it was made from (--reference MODEL.onnx)",
+        )
 
 
 def _tell_notes(console: Console, findings: Sequence[Finding]) -> None:

@@ -22,7 +22,7 @@ _NUMBERS = frozenset(
     {
         *(onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE, onnx.TensorProto.BOOL),
         *(onnx.TensorProto.INT8, onnx.TensorProto.INT16, onnx.TensorProto.INT32, onnx.TensorProto.INT64),
-        *(onnx.TensorProto.UINT8, onnx.TensorProto.UINT32),
+        *(onnx.TensorProto.UINT8, onnx.TensorProto.UINT16, onnx.TensorProto.UINT32, onnx.TensorProto.UINT64),
     }
 )
 """Element types that can be planned."""

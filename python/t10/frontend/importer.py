@@ -34,20 +34,22 @@ def import_model(
     constants: Mapping[str, ArrayLike] | None = None,
     keep_f64: bool = False,
     context: Any = None,
+    source: str | None = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
     `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
     `constants` fixes inputs, which are inputs no longer (all of them ONNX only); `keep_f64` leaves islands of f64
-    as they are (`t10.frontend.double_islands`). The module lives in `context`, a new
-    one by default. Raises `InputError` for a file that cannot be read as a model and
+    as they are (`t10.frontend.double_islands`); errors name the file `source`, which is its path by default. The
+    module lives in `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and
     for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
     context = context if context is not None else new_context()
     file = Path(path)
-    with reading(str(path)):
+    shown = source or str(path)
+    with reading(shown):
         if file.suffix in (".mlir", ".mlirbc") and file.is_file():
-            model = _import_mlir(file, shapes, dtype, constants, context)
+            model = _import_mlir(file, shown, shapes, dtype, constants, context)
         else:
             loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
             model = lift_constants(_lowered(loaded, context, function_name(file.stem)))
@@ -101,40 +103,56 @@ def _lowered(loaded: LoadedModel, context: Any, name: str) -> ImportedModel:
     )
 
 
+def _model_of(text: str, source: str) -> Any:
+    """Return the `onnx.ModelProto` of text in generic form."""
+    from t10.frontend.onnx_dialect import to_onnx
+
+    with new_context(allow_unregistered=True):
+        try:
+            module: Any = ir.Operation.parse(text, source_name=source)
+        except ir.MLIRError as error:
+            raise InputError(f"{source} cannot be parsed: {error}") from error
+        del text
+        return to_onnx(module)
+
+
 def _import_mlir(
     file: Path,
+    source: str,
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
     context: Any,
 ) -> ImportedModel:
     from t10.frontend.linalg_file import read_linalg
-    from t10.frontend.onnx_dialect import to_onnx
     from t10.frontend.onnx_text import holds_onnx, normalize, refuse_krnl
     from t10.frontend.stablehlo_file import holds_stablehlo, read_stablehlo
+    from t10.frontend.tosa_file import holds_tosa, read_tosa
 
     data = read_bytes(file, MODEL_BYTES)
-    text = mlir_text(data, str(file))
-    if not holds_onnx(text):
-        refuse_krnl(text, str(file))
+    text = mlir_text(data, source)
+    has_tosa = holds_tosa(text)
+    if has_tosa or not holds_onnx(text):
+        refuse_krnl(text, source)
         if shapes:
-            raise InputError(f"{file}: --shape needs an ONNX model (linalg and StableHLO state their shapes)")
+            raise InputError(
+                f"{source}: --shape needs an ONNX model (linalg and StableHLO state their shapes)"
+            )
         if constants:
-            raise InputError(f"{file}: --constant needs an ONNX model")
+            raise InputError(f"{source}: --constant needs an ONNX model")
         if dtype:
-            raise InputError(f"{file}: --dtype needs an ONNX model (linalg and StableHLO state their types)")
+            raise InputError(
+                f"{source}: --dtype needs an ONNX model (linalg and StableHLO state their types)"
+            )
+        if has_tosa:
+            return read_tosa(text, source, context)
         read = read_stablehlo if holds_stablehlo(data) else read_linalg
-        return read(data, str(file), context)
-    parsing = new_context(allow_unregistered=True)
-    with parsing:
-        try:
-            module: Any = ir.Operation.parse(normalize(text), source_name=str(file))
-        except ir.MLIRError as error:
-            raise InputError(f"{file} cannot be parsed: {error}") from error
-        model = to_onnx(module)
+        return read(data, source, context)
+    del data  # weights are in the text, whose forms must not all be held at once
+    text = normalize(text)
     imported = import_proto(
-        model,
-        source=str(file),
+        _model_of(text, source),
+        source=source,
         folder=file.parent,
         shapes=shapes,
         dtype=dtype,
@@ -142,5 +160,5 @@ def _import_mlir(
         context=context,
     )
     if not imported.output_names:
-        raise UnsupportedOpError(f"{file}: the entry point returns nothing")
+        raise UnsupportedOpError(f"{source}: the entry point returns nothing")
     return lift_constants(imported)

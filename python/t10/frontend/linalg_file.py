@@ -8,6 +8,7 @@ from typing import Any
 from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.flatten import flatten
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import NAME, TYPE, WEIGHT
 from t10.frontend.module_weights import lift_constants
@@ -35,6 +36,7 @@ def named_model(module: Any, source: str) -> ImportedModel:
     Raises `InputError` for modules without exactly one function with a body.
     """
     with module.context, ir.Location.unknown():
+        flatten(module)
         function = only_function(module, source)
         block = function.regions[0].blocks[0]
         _declare_unsigned(function)

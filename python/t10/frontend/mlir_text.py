@@ -10,7 +10,7 @@ BYTECODE = b"ML\xefR"
 """What MLIR bytecode begins with."""
 
 _ESCAPE_BEYOND_ASCII = re.compile(r"\\[89A-Fa-f][0-9A-Fa-f]")
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 _ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|.)")
 
 

@@ -19,7 +19,7 @@ from t10.frontend.onnx_types import element_type, known_element_type
 ELIDED = "__elided__"
 """Where the data of a constant lies that onnx-mlir left out of its text."""
 
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 _DISPOSABLE = re.compile(r'#onnx\.dense_disposable<#?\d+\s*:\s*"0x([0-9A-Fa-f]*)"> : (.*)', re.DOTALL)

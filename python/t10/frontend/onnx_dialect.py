@@ -10,20 +10,30 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.im2col import define_columns
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor
 from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
-from t10.frontend.onnx_types import is_none, static_shape, value_info
+from t10.frontend.onnx_types import is_none, rank, static_shape, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
 OPSET = 22
-"""The opset the model is written in: unversioned operations of onnx-mlir mean the newest form of an operator."""
+"""The opset a model is written in: unversioned operations of onnx-mlir mean this form of an operator.
+
+Operators that came later take it to the opset that has them, and no further: ONNX Runtime, the reference, lags behind.
+"""
+_NEWEST = onnx.defs.onnx_opset_version()
+
+_FURTHER_DOMAINS = {"ai.onnx.ml": 5, "ai.onnx.preview.training": 1}
+"""Domains whose operators are operations of the onnx dialect, too, and their opsets."""
 
 _TERMINATORS = ("func.return", "onnx.Return", "onnx.Yield")
 _GRAPHS = {"If": ("then_branch", "else_branch")}
 _OWN_DOMAIN = "onnx-mlir"
+_INITIALIZER = "Initializer_"
 _NAME_KEYS = ("t10.name", "onnx.name")
 
 
@@ -36,11 +46,12 @@ def to_onnx(module: Any) -> Any:
     writer = _Writer(function)
     graph = writer.graph()
     opsets = [
-        helper.make_opsetid("", OPSET),
-        *(helper.make_opsetid(name, 1) for name in sorted(writer.domains)),
+        helper.make_opsetid("", writer.opset),
+        *(helper.make_opsetid(name, _FURTHER_DOMAINS.get(name, 1)) for name in sorted(writer.domains)),
     ]
     model = helper.make_model(graph, opset_imports=opsets, producer_name="onnx-mlir")
     model.ir_version = 10
+    define_columns(model, writer.opset)
     return model
 
 
@@ -87,6 +98,7 @@ class _Writer:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.domains: set[str] = set()
+        self.opset = OPSET
         self.fresh = Fresh(constant=self._new_constant, value=self._unique)
 
     def graph(self) -> Any:
@@ -106,6 +118,7 @@ class _Writer:
             name = self._unique(_name(row) or f"arg{i}")
             self.name_of[argument] = name
             infos.append(value_info(name, argument.type, _dim_params(row)))
+            infos[-1].metadata_props.add(key=LOCATION_KEY, value=location_text(argument.location))
         return infos
 
     def _outputs(self, results: list[Any]) -> list[Any]:
@@ -147,7 +160,7 @@ class _Writer:
         if kind == "NoValue":
             self.name_of[op.results[0]] = ""
         elif kind == "Constant":
-            name = self._unique("constant")
+            name = self._unique(_constant_name(op))
             self.initializers.append(constant_tensor(op, name))
             self.name_of[op.results[0]] = name
         elif kind in INLINED:
@@ -176,6 +189,7 @@ class _Writer:
             attributes=_attributes(op) | self._subgraphs(op, kind, name),
             input_shapes=[static_shape(value.type) for value in op.operands],
             location=_location(op),
+            input_ranks=tuple(rank(value.type) for value in op.operands),
         )
         for each in to_operators(parts, self.fresh):
             self.nodes.append(self._written(each))
@@ -183,11 +197,14 @@ class _Writer:
     def _written(self, parts: NodeParts) -> Any:
         """Return the node of its parts; an operator that ONNX does not have gets the domain of onnx-mlir."""
         domain, attributes = parts.domain, parts.attributes
-        if not domain and onnx.defs.has(parts.kind, OPSET, ""):
-            known = onnx.defs.get_schema(parts.kind, OPSET, "").attributes
+        opset = 0 if domain else _opset(parts.kind, len(parts.inputs))
+        if opset:
+            self.opset = max(self.opset, opset)
+            known = onnx.defs.get_schema(parts.kind, opset, "").attributes
             attributes = {key: value for key, value in attributes.items() if key in known}
         elif not domain:
-            domain = _OWN_DOMAIN
+            found = (name for name, v in _FURTHER_DOMAINS.items() if onnx.defs.has(parts.kind, v, name))
+            domain = next(found, _OWN_DOMAIN)
         if domain:
             self.domains.add(domain)
             attributes = {key: value for key, value in attributes.items() if value != []}
@@ -262,10 +279,23 @@ def _schema_attributes(kind: str) -> tuple[str, ...]:
     """Return the attribute names of an operator over all its versions."""
     base = schema_name(kind)
     names: dict[str, None] = dict.fromkeys(("axis", "axes", *known_properties(kind)))
-    for version in range(1, OPSET + 2):
+    for version in range(1, _NEWEST + 1):
         if onnx.defs.has(base, version, ""):
             names |= dict.fromkeys(onnx.defs.get_schema(base, version, "").attributes)
+    for domain, version in _FURTHER_DOMAINS.items():
+        if onnx.defs.has(base, version, domain):
+            names |= dict.fromkeys(onnx.defs.get_schema(base, version, domain).attributes)
     return tuple(names)
+
+
+def _opset(kind: str, n_inputs: int) -> int:
+    """Return the first opset from ours on that has an operator with so many inputs, 0 if ONNX has no such operator."""
+    for version in range(OPSET, _NEWEST + 1):
+        if onnx.defs.has(kind, version, ""):
+            inputs = onnx.defs.get_schema(kind, version, "").inputs
+            if n_inputs <= len(inputs) or any("Variadic" in str(each.option) for each in inputs):
+                return version
+    return 0
 
 
 def _dim_params(row: dict[str, Any]) -> dict[int, str]:
@@ -288,7 +318,11 @@ def _node_name(op: Any) -> str:
     return ir.StringAttr(op.attributes["onnx_node_name"]).value if "onnx_node_name" in op.attributes else ""
 
 
-def _location(op: Any) -> str:
-    from t10.dialect.location import location_text
+def _constant_name(op: Any) -> str:
+    """Return the initializer that a constant was, as onnx-mlir keeps it with `--preserveLocations`."""
+    name = location_name(op.location) or ""
+    return name.removeprefix(_INITIALIZER) if name.startswith(_INITIALIZER) else "constant"
 
+
+def _location(op: Any) -> str:
     return location_text(op.location)

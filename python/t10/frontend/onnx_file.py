@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError, T10Error
+from t10.frontend.batch_norms import fold_batch_norms
 from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
@@ -25,6 +26,7 @@ from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import to_half
+from t10.frontend.im2col import use_convolutions
 from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
@@ -160,15 +162,17 @@ def _prepared(
     weights = Weights()
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})
+    use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
         expand_contributed(model)
     model = raise_opset(model)
     use_declared_shapes(model)
-    check_static_inputs(model, frozenset(weights.names))
+    check_static_inputs(model, frozenset(weights.names), source)
     refused = _taken_out(model, unknown_operators(model, source))
     legalize(model)
+    fold_batch_norms(model, weights)
     model = without_ceil_mode(model, source)
     if dtype == HALF:
         model = to_half(model, weights, source)

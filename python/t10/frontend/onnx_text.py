@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from t10.errors import InputError
 
-_STRING = r'"(?:[^"\\]|\\.)*"'
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'  # without a state to return to for each of its characters
 _COMMENT = r"//[^\n]*"
 _OPERATION = r'(?<![\w.$#!"@%^-])onnx\.(?:ConstantOfShape|Constant|Return|Yield)\b(?!\s*")'
 _NEXT = re.compile(f"{_STRING}|{_COMMENT}|{_OPERATION}", re.DOTALL)

@@ -44,6 +44,11 @@ def static_shape(kind: Any) -> tuple[int, ...] | None:
     return tuple(ir.RankedTensorType(kind).shape)
 
 
+def rank(kind: Any) -> int | None:
+    """Return the number of dims of a type, None if it has none."""
+    return ir.RankedTensorType(kind).rank if isinstance(kind, ir.RankedTensorType) else None
+
+
 def is_none(kind: Any) -> bool:
     """Return whether a type is that of absent values."""
     return str(kind) == "none"

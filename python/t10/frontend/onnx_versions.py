@@ -42,7 +42,10 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """A node before it is made; `input_shapes` are static shapes where known. The lists belong to this node alone."""
+    """A node before it is made. The lists belong to this node alone.
+
+    `input_shapes` are static shapes where known, `input_ranks` numbers of dims.
+    """
 
     kind: str
     name: str
@@ -52,6 +55,7 @@ class NodeParts:
     input_shapes: list[tuple[int, ...] | None]
     location: str = ""
     domain: str = ""
+    input_ranks: tuple[int | None, ...] = ()
 
 
 def to_latest(node: NodeParts, fresh: Fresh) -> tuple[NodeParts, ...]:

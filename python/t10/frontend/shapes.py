@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
 
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.protobuf_fields import replace_all
-from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye
+from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye, node_location
 
 _MOST_PROPAGATED = 1 << 16
 _NO_TENSOR = {
@@ -28,8 +28,9 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
     params = {dim.dim_param for value in model.graph.input for dim in _dims(value) if dim.dim_param}
     for name, wanted in shapes.items():
         extents = (wanted,) if isinstance(wanted, int) else tuple(wanted)
-        if any(extent < 1 for extent in extents):
-            raise InputError(f"--shape {name}: extents must be at least 1, found {_text(extents)}")
+        least = 0 if name in inputs else 1  # an input without elements is a constant; only its type counts
+        if any(extent < least for extent in extents):
+            raise InputError(f"--shape {name}: extents must be at least {least}, found {_text(extents)}")
         if name in inputs:
             _set_input(inputs[name], extents, extent_by_param)
         elif name in params and len(extents) == 1:
@@ -126,11 +127,16 @@ def one_line(error: Exception) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def check_static_inputs(model: Any, weights: Collection[str]) -> None:
-    """Raise `InputError` for the first input with a dim that is not a number, naming it and the remedy."""
+def check_static_inputs(model: Any, weights: Collection[str], source: str) -> None:
+    """Raise `InputError` for the first input with a dim that is not a number, naming it, its place and the remedy."""
     for value in model.graph.input:
-        if value.name not in weights:
+        if value.name in weights:
+            continue
+        try:
             _check_value(value, "input")
+        except InputError as error:
+            error.location = node_location(value, source)
+            raise
 
 
 def check_static_outputs(model: Any) -> None:
@@ -202,3 +208,14 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     if not equals or not name or not all(part.isdigit() for part in parts):
         raise InputError(f"--shape {text!r} is malformed (expected name=1x128 or symbolic_dim=1)")
     return name, tuple(int(part) for part in parts)
+
+
+def parse_shapes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Return extents by name of several `--shape` options; raises `InputError` for one given twice or malformed."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, extents = parse_shape(text)
+        if name in shapes:
+            raise InputError(f"--shape {name} is given twice")
+        shapes[name] = extents
+    return shapes

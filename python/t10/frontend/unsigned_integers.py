@@ -1,12 +1,13 @@
-"""Unsigned integers as what is lowered: uint32 as int32 with operators that give the same bits, uint8 in int32.
+"""Unsigned integers as what is lowered: words as integers with a sign and the same bits, uint8 in int32.
 
-    uint32   x + y, x * y, bits     the same of int32
+    words    x + y, x * y, bits     the same of int16, int32 and int64
              x < y, max, min        of x and y with their first bit flipped, which orders them alike
              x / y                  ((x >> 1) / y) << 1, and one more where the rest is not below y
     uint8    max, min, x < y        as they are: torch-mlir reads them without sign
              x / y, ReduceMax       in int32, which holds every uint8
 
-The lowering has no casts to uint32, and reads some operands with a sign where their type has none.
+Words are uint16, uint32 and uint64. The lowering has no casts to them, and reads some operands with a sign where their
+type has none.
 """
 
 from __future__ import annotations
@@ -21,9 +22,14 @@ from t10.frontend.rewrites.apply import rewrite_by
 from t10.frontend.rewrites.site import KIND, Rule, Site
 from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
 
-_DECLARED = {KIND.UINT8: "ui8", KIND.UINT32: "ui32"}
+_DECLARED = {KIND.UINT8: "ui8", KIND.UINT16: "ui16", KIND.UINT32: "ui32", KIND.UINT64: "ui64"}
 
-_FIRST_BIT = -(2**31)
+_SIGNED_OF: dict[int, int] = {KIND.UINT16: KIND.INT16, KIND.UINT32: KIND.INT32, KIND.UINT64: KIND.INT64}
+"""The words, and what holds their bits."""
+_N_BITS: dict[int, int] = {KIND.UINT16: 16, KIND.UINT32: 32, KIND.UINT64: 64}
+_BYTES_OF: dict[int, int] = {KIND.INT8: 1, KIND.UINT8: 1, KIND.INT16: 2, KIND.INT32: 4, KIND.INT64: 8}
+_ADDS_SHORTS = 14
+"""The first opset whose Add takes int16."""
 _FLOATS = frozenset({KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE})
 
 _MOVING = frozenset(
@@ -52,14 +58,14 @@ def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
     """Return the nodes that compute with unsigned integers and have no way to. Called with inferred types."""
     kinds = _kinds(model.graph)
     found: list[UnsupportedNode] = []
+    words = _SAME_OF_WORDS | {*_WORDS}
     for node in model.graph.node:
         touched = {kinds.get(name) for name in (*node.input, *node.output)}
         for kind, known in (
             (KIND.UINT8, _SAME_OF_BYTES | {*_BYTES}),
-            (KIND.UINT32, _SAME_OF_WORDS | {*_WORDS}),
+            *((word, words) for word in _SIGNED_OF),
         ):
-            is_known = node.op_type in known and not _picks(node)
-            is_known &= kind != KIND.UINT32 or node.op_type != "Pow" or kinds.get(node.input[0]) in _FLOATS
+            is_known = node.op_type in known and not _picks(node) and not _has_no_way(node, kind, kinds)
             if kind in touched and node.domain in STANDARD_DOMAINS and not is_known:
                 reason = f"is not computed with elements of type {KIND.DataType.Name(kind).lower()}"
                 found.append(
@@ -69,22 +75,37 @@ def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
     return found
 
 
+def _has_no_way(node: Any, kind: int, kinds: dict[str, int]) -> bool:
+    """Return whether an operator of words is computed for other kinds of them only.
+
+    There are no conversions to int16, and quotients of int64 are as exact as those of doubles.
+    """
+    first = kinds.get(node.input[0])
+    if node.op_type == "Pow" and kind != KIND.UINT8:
+        return first not in _FLOATS or kind == KIND.UINT64
+    if kind == KIND.UINT16:
+        return node.op_type == "TopK" or (node.op_type == "Cast" and first != kind)
+    to_float = node.op_type == "Cast" and first == kind and kinds.get(node.output[0]) in _FLOATS
+    return kind == KIND.UINT64 and (node.op_type in ("BitShift", "Div", "Mod") or to_float)
+
+
 def expand_unsigned(model: Any) -> None:
-    """Rewrite, in place, what computes with unsigned integers; uint32 is int32 from here on.
+    """Rewrite, in place, what computes with unsigned integers; words have a sign from here on.
 
     Called on a model with inferred types and shapes, of nodes that are not `beyond_unsigned`.
     """
     graph = model.graph
-    words = {name for name, kind in _kinds(graph).items() if kind == KIND.UINT32}
+    words = {name: _SIGNED_OF[kind] for name, kind in _kinds(graph).items() if kind in _SIGNED_OF}
+    for entry in model.opset_import:
+        if entry.domain in STANDARD_DOMAINS and KIND.INT16 in words.values():
+            entry.version = max(entry.version, _ADDS_SHORTS)
     rewrite_by(model, {operator: _by_type(operator) for operator in {*_WORDS, *_BYTES}})
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name in words:
-            value.type.tensor_type.elem_type = KIND.INT32
+            value.type.tensor_type.elem_type = words[value.name]
     for tensor in graph.initializer:
-        if tensor.data_type == KIND.UINT32:
-            tensor.CopyFrom(
-                numpy_helper.from_array(numpy_helper.to_array(tensor).view(np.int32), tensor.name)
-            )
+        if tensor.data_type in _SIGNED_OF:
+            tensor.CopyFrom(numpy_helper.from_array(without_sign(numpy_helper.to_array(tensor)), tensor.name))
 
 
 def declared_unsigned(model: Any) -> dict[str, str]:
@@ -118,29 +139,43 @@ def _by_type(operator: str) -> Rule:
     def rule(site: Site) -> bool:
         names = (*site.node.input, *site.node.output)
         kinds = {site.facts.kinds.get(name) for name in names if name}
-        table = _WORDS if KIND.UINT32 in kinds else _BYTES if KIND.UINT8 in kinds else _SIGNED
+        table = _WORDS if not kinds.isdisjoint(_SIGNED_OF) else _BYTES if KIND.UINT8 in kinds else _SIGNED
         return operator in table and table[operator](site)
 
     return rule
 
 
-# --- uint32 --------------------------------------------------------------------------------------------------------
+# --- words ---------------------------------------------------------------------------------------------------------
 
 
-def _word(site: Site, value: int) -> str:
-    return site.scalar(value if value < 2**31 else value - 2**32, KIND.INT32)
+def _kind(site: Site) -> int:
+    """Return the kind of word that an operator computes with."""
+    names = (*site.node.input, *site.node.output)
+    return next(kind for kind in (site.facts.kinds.get(name, 0) for name in names) if kind in _SIGNED_OF)
 
 
-def _flipped(site: Site, x: str, output: str = "") -> str:
+def _word(site: Site, value: int, kind: int = 0) -> str:
+    """Write a number of a kind of word, that of the operator's own by default."""
+    kind = kind or _kind(site)
+    n_bits = _N_BITS[kind]
+    return site.scalar(value if value < 2 ** (n_bits - 1) else value - 2**n_bits, _SIGNED_OF[kind])
+
+
+def _flipped(site: Site, x: str, output: str = "", kind: int = 0) -> str:
     """Write a word with its first bit flipped: words without sign in the order of those with one."""
-    return site.op("Add", x, _word(site, _FIRST_BIT), output=output)
+    kind = kind or _kind(site)
+    tensor = site.facts.constants.get(x)
+    if tensor is not None:
+        first = np.array(1 << (_N_BITS[kind] - 1), f"u{_N_BITS[kind] // 8}")
+        return site.constant(without_sign(numpy_helper.to_array(tensor).view(first.dtype) ^ first))
+    return site.op("Add", x, _word(site, 2 ** (_N_BITS[kind] - 1), kind), output=output)
 
 
 def _ordered(site: Site) -> bool:
     """Write an operator that depends on the order alone on flipped words; flip what it picks of them back."""
     node, kinds = site.node, site.facts.kinds
-    inputs = [_flipped(site, name) if kinds.get(name) == KIND.UINT32 else name for name in node.input]
-    names = [site.fresh("picked") if kinds.get(name) == KIND.UINT32 else name for name in node.output]
+    inputs = [_flipped(site, name) if kinds.get(name) in _SIGNED_OF else name for name in node.input]
+    names = [site.fresh("picked") if kinds.get(name) in _SIGNED_OF else name for name in node.output]
     site.several(node.op_type, inputs, names, **site.options)
     for name, output in zip(names, node.output, strict=True):
         if name != output:
@@ -150,7 +185,7 @@ def _ordered(site: Site) -> bool:
 
 def _clip(site: Site) -> bool:
     """Write `Min(Max(x, low), high)`, on flipped words where they are words."""
-    is_word = site.kind(0) == KIND.UINT32
+    is_word = site.kind(0) in _SIGNED_OF
     x, low, high = (_flipped(site, name) if name and is_word else name for name in map(site.input, range(3)))
     x = site.op("Max", x, low) if low else x
     x = site.op("Min", x, high) if high else x
@@ -162,22 +197,25 @@ def _clip(site: Site) -> bool:
 
 
 def _shifted_right(site: Site, x: str, n_bits: int) -> str:
-    """Write a word shifted to the right by 1 to 30 bits, zeros from the left: of all but its first bit, and of that."""
+    """Write a word shifted to the right by 1 bit and more, but not to its last, zeros from the left.
+
+    Of all but its first bit, and of that.
+    """
     is_set = site.op("Less", x, _word(site, 0))
     rest = site.op("Div", site.op("Where", is_set, _flipped(site, x), x), _word(site, 1 << n_bits))
-    first = site.op("Where", is_set, _word(site, 1 << (31 - n_bits)), _word(site, 0))
+    first = site.op("Where", is_set, _word(site, 1 << (_N_BITS[_kind(site)] - 1 - n_bits)), _word(site, 0))
     return site.op("Add", rest, first)
 
 
 def _shift(site: Site) -> bool:
-    """Write a shift by as many steps as the count has bits; nothing is left by a count of 32 and more."""
-    x, count = site.input(0), site.input(1)
+    """Write a shift by as many steps as the count has bits; nothing is left by a count of a word's bits and more."""
+    x, count, n_bits = site.input(0), site.input(1), _N_BITS[_kind(site)]
     is_left = site.option("direction", "") == "LEFT"
-    for bit in (16, 8, 4, 2, 1):
+    for bit in (bit for bit in (32, 16, 8, 4, 2, 1) if bit < n_bits):
         bits = site.op("Mod", site.op("Div", count, _word(site, bit)), _word(site, 2))
         moved = site.op("Mul", x, _word(site, 1 << bit)) if is_left else _shifted_right(site, x, bit)
         x = site.op("Where", site.op("Equal", bits, _word(site, 0)), x, moved)
-    is_left = site.op("Less", _flipped(site, count), _word(site, 32 - _FIRST_BIT))
+    is_left = site.op("Less", _flipped(site, count), _word(site, n_bits + 2 ** (n_bits - 1)))
     site.op("Where", is_left, x, _word(site, 0), output=site.node.output[0])
     return True
 
@@ -196,7 +234,8 @@ def _quotient(site: Site) -> str:
 
 def _at_least(site: Site, x: str, y: str) -> str:
     """Write 1 where x is not below y without sign, 0 elsewhere."""
-    return site.cast(site.op("Not", site.op("Less", _flipped(site, x), _flipped(site, y))), KIND.INT32)
+    is_below = site.op("Less", _flipped(site, x), _flipped(site, y))
+    return site.op("Where", is_below, _word(site, 0), _word(site, 1))
 
 
 def _divide(site: Site) -> bool:
@@ -211,7 +250,8 @@ def _remainder(site: Site) -> bool:
 
 
 def _sign(site: Site) -> bool:
-    site.cast(site.cast(site.input(0), KIND.BOOL), KIND.INT32, output=site.node.output[0])
+    is_zero = site.op("Equal", site.input(0), _word(site, 0))
+    site.op("Where", is_zero, _word(site, 0), _word(site, 1), output=site.node.output[0])
     return True
 
 
@@ -226,7 +266,9 @@ def _absolute_sum(site: Site) -> bool:
 
 
 def _as_float(site: Site, x: str, to: int, output: str = "") -> str:
-    """Write a word as a float: both halves are exact, so that their sum alone rounds."""
+    """Write a word of up to 32 bits as a float: both halves are exact, so that their sum alone rounds."""
+    if _kind(site) == KIND.UINT16:
+        return site.cast(_without_sign_in_words(site, x, KIND.UINT16, KIND.INT32), to, output=output)
     inner = KIND.FLOAT if to == KIND.FLOAT16 else to
     upper = _shifted_right(site, x, 16)
     lower = site.op("Sub", x, site.op("Mul", upper, _word(site, 1 << 16)))
@@ -242,7 +284,7 @@ def _power(site: Site) -> bool:
     kind, exponent = site.kind(0), site.input(1)
     if kind not in _FLOATS:
         return _widened(site)
-    if site.kind(1) != KIND.UINT32:
+    if site.kind(1) not in _SIGNED_OF:
         site.op("Pow", site.input(0), site.cast(exponent, kind), output=site.node.output[0])
         return True
     inner = KIND.FLOAT if kind == KIND.FLOAT16 else kind
@@ -256,26 +298,34 @@ def _power(site: Site) -> bool:
     return True
 
 
+def _without_sign_in_words(site: Site, x: str, kind: int, to: int, output: str = "") -> str:
+    """Write a word in an integer of more bits, zeros before it."""
+    wide = site.cast(x, to)
+    moved = site.op("Add", wide, site.scalar(2 ** _N_BITS[kind], to))
+    return site.op("Where", site.op("Less", x, _word(site, 0, kind)), moved, wide, output=output)
+
+
 def _cast(site: Site) -> bool:
     """Write a conversion from or to words."""
     kind, to, output = site.kind(0), int(site.option("to", 0)), site.node.output[0]
     x = site.input(0)
-    if kind == KIND.UINT32 and to in (KIND.UINT32, KIND.INT32):
-        site.give(x)
-    elif kind == KIND.UINT32 and to in _FLOATS:
+    if kind in _SIGNED_OF and to in _FLOATS:
         _as_float(site, x, to, output)
-    elif kind == KIND.UINT32 and to == KIND.INT64:
-        wide = site.cast(x, KIND.INT64)
-        moved = site.op("Add", wide, site.scalar(2**32, KIND.INT64))
-        site.op("Where", site.op("Less", x, _word(site, 0)), moved, wide, output=output)
-    elif kind == KIND.UINT32:
-        site.cast(x, to, output=output)
+    elif kind in _SIGNED_OF:
+        into = _SIGNED_OF.get(to, to)
+        if into == _SIGNED_OF[kind]:
+            site.give(x)
+        elif _BYTES_OF.get(into, 0) > _BYTES_OF[_SIGNED_OF[kind]]:
+            _without_sign_in_words(site, x, kind, into, output)
+        else:
+            site.cast(x, into, output=output)
     elif kind in (KIND.FLOAT, KIND.DOUBLE):
-        limit = site.scalar(2.0**31, kind)
-        upper = _flipped(site, site.cast(site.op("Sub", x, limit), KIND.INT32))
-        site.op("Where", site.op("Less", x, limit), site.cast(x, KIND.INT32), upper, output=output)
+        limit, into = site.scalar(2.0 ** (_N_BITS[to] - 1), kind), _SIGNED_OF[to]
+        upper = _flipped(site, site.cast(site.op("Sub", x, limit), into), kind=to)
+        site.op("Where", site.op("Less", x, limit), site.cast(x, into), upper, output=output)
     elif kind:
-        site.cast(x, KIND.INT32, output=output)
+        whole = site.cast(x, KIND.INT32) if kind in _FLOATS else x
+        site.cast(whole, _SIGNED_OF[to], output=output)
     return bool(kind)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from t10.dialect.location import file_line_column, location_text
@@ -30,9 +32,9 @@ class Diagnostics:
     def __init__(self, name: str, text: str | None, buffer: str = "-") -> None:
         """Start empty; `text` (None for bytecode) is where carets point into."""
         self.items: list[Diagnostic] = []
-        self._name = name
+        self.name = name
         self._buffer = buffer
-        self._lines = [] if text is None else text.split("\n")
+        self._text = text
 
     def add(self, diagnostic: Any) -> bool:
         """Take a diagnostic and its notes from MLIR; the handler to attach to a context."""
@@ -50,11 +52,13 @@ class Diagnostics:
     def add_error(self, error: T10Error) -> None:
         """Take an error of ours, at its location if it has one."""
         file, line, column = _split_location(error.location or "")
-        message = T10Error(
-            error.message, operator=error.operator, location=None if line else error.location, hint=error.hint
-        )
+        text = error.message
+        if error.location in (self._buffer, self.name) or text.startswith(f"{self.name}: "):
+            file, text = self.name, text.removeprefix(f"{self.name}: ")
+        location = None if file else error.location
+        message = T10Error(text, operator=error.operator, location=location, hint=error.hint)
         self.items.append(Diagnostic("error", self._shown(file), line, column, str(message)))
-        self.items.extend(Diagnostic("note", "", 0, 0, detail) for detail in error.details)
+        self.items.extend(self._note(detail) for detail in error.details)
 
     def add_message(self, severity: str, location: Any, message: str) -> None:
         """Take a warning or remark of a pass."""
@@ -71,12 +75,17 @@ class Diagnostics:
             where = f"{item.file}: " if item.file else ""
             return f"{where}{item.severity}: {item.message}"
         head = f"{item.file}:{item.line}:{item.column}: {item.severity}: {item.message}"
-        if item.file != self._name or item.line > len(self._lines):
+        if item.file != self.name or item.line > len(self._lines):
             return head
         start = max(item.column - 1 - MOST_COLUMNS // 2, 0) if item.column > MOST_COLUMNS else 0
         line = self._lines[item.line - 1][start : start + MOST_COLUMNS]
         pad = "".join("\t" if c == "\t" else " " for c in line[: max(item.column - 1 - start, 0)])
         return f"{head}\n{line}\n{pad}^"
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        """The lines of the input: a copy of it, made for who shows one."""
+        return [] if self._text is None else self._text.split("\n")
 
     def _add(self, severity: str, location: Any, message: str) -> None:
         """Append a message at an MLIR location."""
@@ -88,9 +97,16 @@ class Diagnostics:
         file, line, column = found
         self.items.append(Diagnostic(severity, self._shown(file), line, column, message))
 
+    def _note(self, text: str) -> Diagnostic:
+        """Return a detail of an error as a note, at the place in this input that it begins with if it does."""
+        found = re.match(rf"{re.escape(self.name)}:(\d+):(\d+): (.*)", text, re.DOTALL)
+        if found is None:
+            return Diagnostic("note", "", 0, 0, text)
+        return Diagnostic("note", self.name, int(found[1]), int(found[2]), found[3])
+
     def _shown(self, file: str) -> str:
         """Return the name to show for a buffer."""
-        return self._name if file == self._buffer else file
+        return self.name if file == self._buffer else file
 
 
 def _split_location(text: str) -> tuple[str, int, int]:

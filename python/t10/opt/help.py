@@ -37,6 +37,8 @@ def help_text() -> str:
     parts = [_HEAD]
     parts += [f"{name} options:\n" + "".join(entries) for name, entries in groups.items()]
     parts.append("Passes of t10:\n" + "".join(_pass_entry(name) for name, _ in registry.PASSES))
+    if registry.added():
+        parts.append("Passes of other packages:\n" + "".join(map(_pass_entry, registry.added())))
     listed = "".join(_entry(f"--{name}", f"{text}.") for name, text in COMMON_BUILTIN_PASSES)
     parts.append("Built-in passes (some of those that MLIR registers; all can be used by name):\n" + listed)
     parts.append(_TAIL)
@@ -45,7 +47,9 @@ def help_text() -> str:
 
 def passes_text() -> str:
     """Return one line per pass of ours."""
-    return "".join(f"{name:<26}{registry.load(name).summary()}\n" for name, _ in registry.PASSES)
+    return "".join(
+        f"{name:<26}{registry.load(name).summary()}\n" for name in (*dict(registry.PASSES), *registry.added())
+    )
 
 
 def dialects_text() -> str:

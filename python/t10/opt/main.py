@@ -18,7 +18,7 @@ from t10.errors import EXIT_INTERNAL, InputError, T10Error
 from t10.opt import expected, output, source
 from t10.opt.diagnostics import Diagnostics
 from t10.opt.options import Settings, UsageError, parse
-from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text
+from t10.opt.pipeline import Step, pipeline_text, steps_of_flags, steps_of_text, with_import_options
 from t10.opt.printing import asm, prints_everything
 from t10.opt.report import Timing
 from t10.opt.reproducer import Reproducer, split
@@ -31,6 +31,7 @@ from t10.opt.runner import (
     innermost,
     named_cost_models,
 )
+from t10.opt.stages import stage_of, steps_to
 
 EXIT_USAGE = 1
 
@@ -70,6 +71,8 @@ def _main(arguments: Sequence[str]) -> int:
     text_steps = steps_of_flags(settings.passes)
     if settings.pass_pipeline is not None:
         text_steps = steps_of_text(settings.pass_pipeline)
+    if settings.compile_to is not None:
+        text_steps = (*text_steps, *steps_to(*stage_of(settings.compile_to)))
     if settings.run_reproducer:
         if text_steps:
             raise UsageError("--run-reproducer runs the pipeline in the input: give no other passes")
@@ -80,13 +83,30 @@ def _main(arguments: Sequence[str]) -> int:
         data, pipeline, verify_each = split(data)
         text_steps = _steps_of_data(pipeline)
         settings = replace(settings, verify_each=verify_each and settings.verify_each)
+    text_steps = with_import_options(text_steps, settings.import_options)
     with new_context():
         steps = check_steps(text_steps)
     check_printed((*settings.print_before, *settings.print_after), steps)
     if settings.dump_pass_pipeline:
         print(f"Pass Manager with {len(steps)} passes:\n{pipeline_text(steps)}", file=sys.stderr)
     with _giving(settings, steps):
+        return _saving_weights(settings, steps, data)
+
+
+def _saving_weights(settings: Settings, steps: tuple[Step, ...], data: str | bytes) -> int:
+    """Process the input; where that succeeds, write the values of weights if asked for."""
+    if settings.save_weights is None:
         return _process_pieces(settings, steps, data)
+    if settings.split_input_file is not None:
+        raise UsageError("--save-weights is for one module: it cannot be used with --split-input-file")
+    from t10.arrays import write_arrays
+    from t10.passes.weight_values import collecting
+
+    with collecting() as weights:
+        code = _process_pieces(settings, steps, data)
+    if code == 0:
+        write_arrays(settings.save_weights, weights)
+    return code
 
 
 def _steps_of_data(pipeline: str) -> tuple[Step, ...]:
@@ -110,6 +130,11 @@ def _giving(settings: Settings, steps: tuple[Step, ...]) -> AbstractContextManag
                 raise InputError(
                     f"the reproducer's pipeline runs {step.name}, which writes files or runs tools that it names",
                     hint=f"if you trust it, give it: --pass-pipeline='{pipeline_text(steps)}'",
+                )
+            if ".npy" in step.options and not settings.constant:
+                raise InputError(
+                    f"the reproducer's pipeline has {step.name} read a file that it names: {step.text[:200]}",
+                    hint="if you trust it, take that out of the pipeline and give --constant",
                 )
     names = named_cost_models(steps)
     if not names and not settings.cost_models:

@@ -10,7 +10,18 @@ from typing import Any, Literal
 
 from t10.passes import registry
 
-Kind = Literal["flag", "value", "optional value", "list"]
+Kind = Literal["flag", "value", "optional value", "list", "repeated"]
+
+
+STAGES = {
+    "linalg": "t10-import",
+    "operators": "t10-fuse",
+    "planned": "t10-reconcile",
+    "compute-shift": "t10-expand",
+    "placed": "t10-place",
+    "program": "t10-lower-ipu",
+}
+"""Stages on the way from a model to a program, in order, and the pass that completes each."""
 
 
 class UsageError(Exception):
@@ -25,9 +36,22 @@ class PassFlag:
     options: str
 
 
-def _option(flag: str, default: Any, text: str, value: str = "", *, implied: str = "", group: str) -> Any:
-    """Return a settings field: its flag, help text, how its value is written and what it means without one."""
+def _option(
+    flag: str,
+    default: Any,
+    text: str,
+    value: str = "",
+    *,
+    implied: str = "",
+    repeated: bool = False,
+    group: str,
+) -> Any:
+    """Return a settings field: its flag, help text, how its value is written and what it means without one.
+
+    A list is split at commas, what is `repeated` is kept as it is given each time.
+    """
     kind: Kind = "optional value" if implied else "list" if default == () else "value" if value else "flag"
+    kind = "repeated" if repeated else kind
     metadata = {"flag": flag, "help": text, "kind": kind, "value": value, "implied": implied, "group": group}
     return field(default=default, metadata=metadata)
 
@@ -54,6 +78,13 @@ class Settings:
         None,
         "run a textual pipeline, e.g. 'builtin.module(t10-fuse,func.func(cse))'",
         "TEXT",
+    )
+    compile_to: str | None = _passes(
+        "compile-to",
+        None,
+        f"run what leads to a stage, after all other passes: one of {', '.join(STAGES)}; options of its pass behind a "
+        "colon",
+        "STAGE[:chip=NAME ...]",
     )
     run_reproducer: bool = _passes("run-reproducer", False, "run the pipeline stored in the input")
     verify_each: bool = _passes("verify-each", True, "verify the module after every pass")
@@ -83,10 +114,36 @@ class Settings:
         "all|only-expected",
         implied="all",
     )
+    shape: tuple[str, ...] = _input(
+        "shape",
+        (),
+        "extents of dims that a model of the onnx dialect leaves open: by input, or by symbolic dim; repeatable",
+        "NAME=1x128",
+    )
+    constant: tuple[str, ...] = _input(
+        "constant",
+        (),
+        "fix an input of such a model, for shapes and axes that are inputs: numbers or a file; repeatable",
+        "NAME=1,2|NAME=FILE.npy",
+        repeated=True,
+    )
+    dtype: str | None = _input(
+        "dtype",
+        None,
+        "turn f32, f64 and bf16 of such a model, its inputs and outputs too, into f16",
+        "fp16",
+    )
     verify_roundtrip: bool = _input(
         "verify-roundtrip",
         False,
         "check that the input prints and reads back the same, as text and as bytecode",
+    )
+    save_weights: str | None = _output(
+        "save-weights",
+        None,
+        "write the values of weights, which IR does not hold, to an .npz file: for t10-translate --weights, as its "
+        "program takes them where the module is lowered to the ipu dialect",
+        "FILE.npz",
     )
     emit_bytecode: bool = _output("emit-bytecode", False, "write bytecode instead of text")
     force: bool = _output("f", False, "write bytecode even to a terminal")
@@ -126,6 +183,12 @@ class Settings:
     print_module_scope: bool = _debugging(
         "mlir-print-ir-module-scope", False, "print the whole module, not the nested operation"
     )
+    dump_stages: str | None = _debugging(
+        "dump-stages",
+        None,
+        "write the module after every stage (see --compile-to) into DIR/<n>-<stage>.mlir",
+        "DIR",
+    )
     print_tree_dir: str | None = _debugging(
         "mlir-print-ir-tree-dir",
         None,
@@ -157,6 +220,16 @@ class Settings:
     help: bool = _information("help", False, "print this text and exit")
     version: bool = _information("version", False, "print the version and exit")
     disable_threading: bool = _debugging("mlir-disable-threading", True, "always so: accepted as in mlir-opt")
+
+    @property
+    def import_options(self) -> dict[str, str]:
+        """Return what is said of a model of the onnx dialect, as options of `t10-import`."""
+        given = {
+            "shape": ",".join(self.shape),
+            "constant": ",".join(self.constant),
+            "dtype": self.dtype or "",
+        }
+        return {name: text for name, text in given.items() if text}
 
 
 BY_FLAG = {known.metadata["flag"]: known for known in fields(Settings) if "flag" in known.metadata}
@@ -209,7 +282,7 @@ def spelled(known: Any) -> str:
 
 def did_you_mean(flag: str, further: Sequence[str] = ()) -> str:
     """Return ` Did you mean '--x'?` for the known flag or pass nearest to `flag`, or nothing."""
-    names = [*BY_FLAG, *(name for name, _ in registry.PASSES), *further]
+    names = [*BY_FLAG, *dict(registry.PASSES), *registry.added(), *further]
     near = difflib.get_close_matches(flag, names, n=1, cutoff=0.6)
     return f" Did you mean '--{near[0]}'?" if near else ""
 
@@ -230,6 +303,8 @@ def _value(known: Any, text: str | None, words: Iterator[str], previous: Any) ->
         text = next(words, None)
         if text is None:
             raise UsageError(f"option {spelled(known)} needs a value")
+    if kind == "repeated":
+        return (*previous, text)
     if kind == "list":
         return (*previous, *(part for part in text.split(",") if part))
     if "int" in str(known.type):

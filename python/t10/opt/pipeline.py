@@ -7,13 +7,15 @@ freely and every step can be printed, timed and verified by itself.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from t10.opt.options import PassFlag, UsageError
 from t10.passes import registry
 
 _NAME = re.compile(r"\s*([\w.-]+)\s*")
 _SEPARATOR = re.compile(r"\s*(,|$)")
+_IMPORT = "t10-import"
 _CLOSING = {"{": "}", "(": ")"}
 
 
@@ -63,6 +65,24 @@ def steps_of_text(text: str) -> tuple[Step, ...]:
     if len(elements) != 1 or elements[0].name != "builtin.module" or elements[0].nested is None:
         raise UsageError(f"pipeline '{text}' must be of the form 'builtin.module(pass,...)'")
     return tuple(_flatten(elements[0].nested, ()))
+
+
+def with_import_options(steps: tuple[Step, ...], options: Mapping[str, str]) -> tuple[Step, ...]:
+    """Return the steps with options for the import of a model: those of the step that imports, or of a first one.
+
+    Raises `UsageError` where that step has one of the options already.
+    """
+    if not options:
+        return steps
+    text = " ".join(f'{name}="{value}"' for name, value in options.items())
+    found = next((i for i, step in enumerate(steps) if step.name == _IMPORT), None)
+    if found is None:
+        return (Step(_IMPORT, text), *steps)
+    step = steps[found]
+    for name in options:
+        if re.search(rf"(^|\s){name}=", step.options):
+            raise UsageError(f"--{name} is an option of the pipeline's {_IMPORT}, too: give it once")
+    return (*steps[:found], replace(step, options=f"{text} {step.options}".strip()), *steps[found + 1 :])
 
 
 def pipeline_text(steps: tuple[Step, ...]) -> str:

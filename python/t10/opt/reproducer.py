@@ -11,7 +11,7 @@ from t10.errors import InputError
 _SECTION = re.compile(
     r"\{-#\s*external_resources:\s*\{\s*mlir_reproducer:\s*\{(.*?)\}\s*\}\s*#-\}\s*", re.DOTALL
 )
-_PIPELINE = re.compile(r'pipeline:\s*"((?:[^"\\]|\\.)*)"')
+_PIPELINE = re.compile(r'pipeline:\s*"([^"\\]*(?:\\.[^"\\]*)*)"')
 _VERIFY_EACH = re.compile(r"verify_each:\s*(true|false)")
 
 

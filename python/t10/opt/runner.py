@@ -17,6 +17,7 @@ from t10.opt.options import Settings, UsageError, did_you_mean
 from t10.opt.pipeline import Step
 from t10.opt.printing import Printer
 from t10.opt.report import Timing, operation_counts, show_statistics
+from t10.opt.stages import StageWriter
 from t10.passes import registry
 from t10.passes.diagnostic import Sink, reporting_to, without_repeats
 
@@ -128,6 +129,7 @@ class Runner:
         self._timing = timing
         self._verify_each = verify_each
         self._printer = Printer(settings)
+        self._stages = StageWriter(settings)
         self._is_as_given = False
 
     def run(self, steps: tuple[Step, ...], module: Any) -> None:
@@ -205,7 +207,7 @@ class Runner:
         self._printer.before(title, pass_.name, module)
         counts = operation_counts(module) if self._settings.statistics else None
         try:
-            with self._timing.step(pass_.name), reporting_to(sink):
+            with self._timing.step(pass_.name), reporting_to(sink, self._diagnostics.name):
                 pass_.apply(module)
             if self._verify_each:
                 self._verify(pass_.name, module)
@@ -237,6 +239,7 @@ class Runner:
         if counts is not None:
             show_statistics(pass_.name, counts, operation_counts(module))
         self._printer.after(title, pass_.name, module)
+        self._stages.after(pass_.name, module)
 
     def _verify(self, name: str, module: Any) -> None:
         """Verify a module after a pass of ours."""
