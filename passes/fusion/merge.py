@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from t10.core.expression import AffineDim
+from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import (
     Accumulated,
@@ -25,7 +26,7 @@ from t10.passes.bridge.tree import (
     tables,
     visit,
 )
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, kind_of, with_leaves
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
 
 Rule = Callable[[FusionGraph, Nest], bool]
@@ -93,7 +94,7 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     reader = graph.only_user(root.result)
     if not isinstance(reader, Nest) or not reader.is_elementwise or reader.epilogue is not None:
         return False
-    if reader.is_transpose or not _is_short(root, reader):
+    if reader.is_transpose or not _is_short(root, reader) or _is_normalised_residual(graph, root, reader):
         return False
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
@@ -126,6 +127,30 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     )
     graph.remove_dead(root.result)
     return True
+
+
+def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
+    """Return whether a reader adds a residual to a product, and what normalises rows reads the sum.
+
+    That is read several times, whole rows of it: cores that hold these keep the residual as well, and the product's
+    result is brought to them once. Behind the product the sum would lie as that leaves it.
+    """
+    users = [graph.owners[user] for user in graph.users[reader.result]]
+    if len(users) < 2 or not any(map(_is_reduction, users)):
+        return False
+    if kind_of(root) not in ("contraction", "convolution"):
+        return False
+    axes = {axis for axis, extent in enumerate(reader.extents) if extent > 1}
+    others = [read for read in reader.all_reads if read.value != root.result]
+    return any({axis for dim in read.dims for axis in dim.axes} >= axes for read in others)
+
+
+def _is_reduction(node: Node) -> bool:
+    """Return whether a node adds up or compares rows, an operator of an earlier run included."""
+    if isinstance(node, Opaque):
+        is_operator = node.op.name == "rtensor.operator"
+        return is_operator and ir.StringAttr(node.op.attributes["kind"]).value == "reduction"
+    return isinstance(node, Nest) and kind_of(node) == "reduction"
 
 
 def _with_unit_axes(root: Nest, out_dims: list[AffineDim]) -> tuple[AffineDim, ...] | None:
