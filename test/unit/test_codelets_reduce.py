@@ -284,31 +284,6 @@ def test_sums_of_partials_take_few_slots(partials: int, columns: int, dtype: str
     assert check(task, "columns") <= 6 * slots
 
 
-@pytest.mark.parametrize(
-    ("partials", "columns", "dtype", "slots"),
-    [(7, 384, "f16", 147), (7, 384, "f32", 240), (31, 96, "f32", 190), (3, 37, "f32", 75)],
-)
-@pytest.mark.parametrize("initial", [True, False])
-def test_sums_of_partials_in_interleaved_memory_take_16_bytes_at_a_time(
-    partials: int, columns: int, dtype: str, slots: int, initial: bool
-) -> None:
-    stride = -(-columns // 8) * 8
-    x = replace(operand(dtype, stride, 1, align=16), is_interleaved=True)
-    out = operand(dtype, 0, 1, align=8)
-    task = Task((partials, columns), (x,), out, "sum", identity(), (0,), initial)
-    assert check(task, "columns") <= 6 * slots
-    assert "ld128" in compiled(task).codelet.assembly
-    assert compiled(task).codelet.fields[0].is_interleaved
-    elsewhere = (
-        replace(x, is_interleaved=False),
-        replace(x, align_bytes=8),
-        replace(x, strides=(stride + 2, 1)),
-    )
-    for other in elsewhere:
-        found = compiled(replace(task, inputs=(other,)))
-        assert "ld128" not in found.codelet.assembly
-
-
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("combine", ["sum", "max"])
 @pytest.mark.parametrize("initial", [True, False])
@@ -472,8 +447,6 @@ def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
         Task((9, 30), (operand("f16", 32, 1),), operand("f16", 0, 1), "sum", identity(), (0,), initial=False),
         Task((3, 104), (operand("f16", 104, 1),), operand("f16", 0, 1), "sum", identity(), (0,), initial=False),
         Task((4, 96), (operand("f32", 96, 1),), operand("f32", 0, 1), "sum", identity(), (0,), initial=False),
-        Task((7, 384), (replace(operand("f32", 384, 1, align=16), is_interleaved=True),), operand("f32", 0, 1), "sum",
-             identity(), (0,), initial=False),
         Task((5, 9), (operand("i1", 27, 3),), operand("i1", 1, 0), "or", identity(), (1,)),
         # Rows as long as a vector: the inner loop goes from one to the next.
         Task((3, 2), (operand("f32", 2, 1),), operand("f32", 0, 1), "sum", identity(), (0,), initial=False),
