@@ -26,7 +26,16 @@ from t10.passes.bridge.tree import (
     tables,
     visit,
 )
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, kind_of, with_leaves
+from t10.passes.fusion.graph import (
+    PARALLEL,
+    FusionGraph,
+    Nest,
+    Node,
+    Opaque,
+    is_rounded,
+    kind_of,
+    with_leaves,
+)
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
 
 Rule = Callable[[FusionGraph, Nest], bool]
@@ -94,8 +103,10 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     reader = graph.only_user(root.result)
     if not isinstance(reader, Nest) or not reader.is_elementwise or reader.epilogue is not None:
         return False
-    if reader.is_transpose or not _is_short(root, reader) or _is_normalised_residual(graph, root, reader):
+    if reader.is_transpose or not _is_short(root, reader):
         return False
+    if _is_normalised_residual(graph, root, reader):
+        return _absorb_rounding(graph, root, reader)
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
     if any(read.dims != dims for read in found) or not is_bijective(dims, range(len(reader.extents))):
@@ -143,6 +154,36 @@ def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> boo
     axes = {axis for axis, extent in enumerate(reader.extents) if extent > 1}
     others = [read for read in reader.all_reads if read.value != root.result]
     return any({axis for dim in read.dims for axis in dim.axes} >= axes for read in others)
+
+
+def _absorb_rounding(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
+    """Round a product's sum behind it where its reader does nothing else with it: half as much is moved."""
+    nodes = [node for node in visit(reader.body) if isinstance(node, Apply)]
+    users = [node for node in nodes if any(_is_of(operand, root) for operand in node.operands)]
+    kinds = {node.dtype for node in users}
+    if root.epilogue is not None or len(kinds) != 1 or not all(map(is_rounded, users)):
+        return False
+    (kind,) = kinds
+    rounded = graph.new_value(graph.shapes[root.result], kind)
+    made: dict[int, Scalar] = {}
+    for node in visit(reader.body):
+        if not isinstance(node, Apply):
+            made[id(node)] = (
+                Read(rounded, node.dims) if isinstance(node, Read) and _is_of(node, root) else node
+            )
+        elif is_rounded(node) and _is_of(node.operands[0], root):
+            made[id(node)] = made[id(node.operands[0])]
+        else:
+            made[id(node)] = replace(node, operands=tuple(made[id(operand)] for operand in node.operands))
+    graph.add(replace(reader, body=made[id(reader.body)]))
+    total = Apply("arith.truncf", (Accumulated(),), kind)
+    graph.add(replace(root, result=rounded, epilogue=total))
+    graph.remove_dead(root.result)
+    return True
+
+
+def _is_of(scalar: Scalar, nest: Nest) -> bool:
+    return isinstance(scalar, Read) and scalar.value == nest.result
 
 
 def _is_reduction(node: Node) -> bool:

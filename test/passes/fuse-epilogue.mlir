@@ -135,3 +135,27 @@ func.func @normalised_residual(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %r: ten
   } -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
+
+// The rounding of the product's sum stays with the product: half as much is moved.
+// CHECK-LABEL: func.func @rounded_residual
+// CHECK: %[[P:.*]] = "rtensor.operator"
+// CHECK: arith.truncf
+// CHECK: kind = "contraction", op_name = {{.*}} -> tensor<4x6xf16>
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %arg2 : tensor<4x6xf16>, tensor<4x6xf16>) {{.*}}{kind = "elementwise"
+func.func @rounded_residual(%x: tensor<4x8xf16>, %w: tensor<8x6xf16>, %r: tensor<4x6xf16>) -> tensor<4x6xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<4x6xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x6xf16>) outs(%init : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %sum = linalg.add ins(%product, %r : tensor<4x6xf16>, tensor<4x6xf16>) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %rows = tensor.empty() : tensor<4xf16>
+  %i = linalg.fill ins(%zero : f16) outs(%rows : tensor<4xf16>) -> tensor<4xf16>
+  %total = linalg.reduce { arith.addf } ins(%sum : tensor<4x6xf16>) outs(%i : tensor<4xf16>) dimensions = [1]
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%sum, %total : tensor<4x6xf16>, tensor<4xf16>) outs(%empty : tensor<4x6xf16>) {
+  ^bb0(%p: f16, %q: f16, %o: f16):
+    %s = arith.divf %p, %q : f16
+    linalg.yield %s : f16
+  } -> tensor<4x6xf16>
+  return %y : tensor<4x6xf16>
+}
