@@ -50,7 +50,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: extra inputs are not permitted, found 4"),
+        ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: unknown field, did you mean .n_cores.\?, found 4"),
         ("based_on: ipu-mk2\nn_cores: many\n", r"field n_cores: .*valid integer.*found 'many'"),
         ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*greater than or equal to 1, found 0"),
         ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"is too little, expected at least 647248"),
@@ -66,6 +66,44 @@ def test_mistakes_name_the_field_and_what_was_found(tmp_path: Path, text: str, m
     with pytest.raises(InputError, match=message) as caught:
         load_chip(path)
     assert "chip.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("sram_bytes", "512 KiB", 524_288),
+        ("sram_bytes", "0.5MiB", 524_288),
+        ("sram_bytes", "640 kB", 640_000),
+        ("reserved_bytes", "16 KiB", 16_384),
+        ("shift_buffer_bytes", "4KiB", 4096),
+        ("clock_hz", "1.85 GHz", 1.85e9),
+        ("clock_hz", "900 MHz", 9e8),
+    ],
+)
+def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: float) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-4\nname: x\n{field}: {text}\n")
+    assert getattr(load_chip(path), field) == value
+    assert getattr(load_chip(f"test-4:{field}={text}"), field) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("clock_hz: 1.33", "expected cycles per second: did you mean 1.33 GHz"),
+        ("sram_bytes: 624", "sram_bytes = 624 is too little, .*did you mean 624 KiB"),
+        ("sram_bytes: 624 kib", "unknown unit 'kib', .*did you mean KiB"),
+        ("sram_bytes: 624 GHz", "unknown unit 'GHz', .*did you mean KiB"),
+        ("clock_hz: 1 KiB", "unknown unit 'KiB', .*did you mean GHz"),
+        ("sram_bytes: 512.3 KiB", "fractional part"),
+        ("sram_bytes: 9e300 GiB", "finite|less than"),
+    ],
+)
+def test_what_was_probably_meant_is_said(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-4\nname: x\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        load_chip(path)
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:

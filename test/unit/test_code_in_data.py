@@ -215,7 +215,7 @@ def test_pins_of_a_plan_give_no_code() -> None:
     document = json.loads(path.read_text(encoding="utf-8"))
     document["extra"] = {"cost_model": str(Path("x/evil.py").resolve())}
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match="extra: extra inputs"):
+    with pytest.raises(InputError, match="extra: unknown field"):
         t10.compile("model.mlir", "test-16", plan=path)
     words = ["model.mlir", f"--t10-partition=chip=test-16 plan={path}", "-o", "out.mlir"]
     assert opt.main(words) == InputError.exit_code

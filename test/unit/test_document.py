@@ -110,7 +110,7 @@ def test_a_shared_plan_is_stored_once(tmp_path: Path) -> None:
         (("format",), "other", "format: found 'other'"),
         (("buffers",), ..., "buffers: field required"),
         (("operators", 0, "active", "cycles"), ..., r"operators\[0\].active.cycles: field required"),
-        (("surprise",), 1, "surprise: extra inputs"),
+        (("surprise",), 1, "surprise: unknown field"),
         (("operators", 0, "axes", 0, "extent"), "4", r"operators\[0\].axes\[0\].extent: .*integer"),
         (("operators", 0, "active", "plan"), 99, r"operators\[0\].active.plan: found row 99"),
         (

@@ -99,14 +99,12 @@ def test_bounds_of_few_pieces_leave_something_to_settle(monkeypatch: pytest.Monk
     assert sum(int(edge.cycles.sum()) for _, edge in made.planner.pair_costs.edges) > before
 
 
-@pytest.mark.parametrize("few_rounds", [0, choose.FEW_ROUNDS])
 @pytest.mark.parametrize(
     "graph", [specs.layer_norm_graph(32, 96), residual_graph()], ids=lambda graph: graph.name
 )
 def test_rough_bounds_come_closer_until_the_same_is_chosen(
-    graph: Graph, few_rounds: int, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose, "FEW_ROUNDS", few_rounds)
     # With every bound at 0, all pairs of states are counted in turn.
     few = states.Breadth(of_front=states.WIDE.of_front, of_candidates=4, following=4, leading=2)
     monkeypatch.setattr(states, "WIDE", few)

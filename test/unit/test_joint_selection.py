@@ -27,6 +27,7 @@ from t10.plan.joint import polish as program
 from t10.plan.joint import solve as solver
 from t10.plan.joint.improve import Neighbourhood, neighbours
 from t10.plan.joint.loosen import relaxation_of
+from t10.plan.joint.narrow import narrowed
 from t10.plan.joint.polish import polish
 from t10.plan.joint.relaxation import Relaxation
 from t10.plan.joint.selection import Rows, Selection, Table
@@ -199,6 +200,30 @@ def test_tables_are_loosened_until_operators_can_be_eliminated(
         assert found.bound_cycles <= least <= found.cycles == selection.cycles(found.rows)
         n_proved += found.bound_cycles == found.cycles
     assert n_proved >= N_PROBLEMS // 5 // 4
+
+
+@pytest.mark.parametrize("part", [0.9, 1.0, 1.2])
+def test_only_states_without_better_choices_are_left_out(part: float) -> None:
+    n_left_out = 0
+    for number, selection, choices in problems():
+        fitting = choices.rows[choices.is_fitting]
+        if not len(fitting):
+            continue
+        best = fitting[np.random.default_rng(number).integers(len(fitting))]
+        limit = selection.cycles(best) * part
+        idle = int(choices.idle_bytes.min()), int(choices.idle_bytes.max())
+        found = narrowed(Relaxation(selection), selection, [best], limit, idle)
+        is_inside = np.asarray(np.isin(choices.rows, found.rows).all(axis=1), np.bool_)
+        least = choices.least(~is_inside)
+        assert least is None or least >= np.ceil(found.bound_cycles - 1e-6) >= limit, number
+        n_left_out += len(selection.rows.state) - len(found.rows)
+        inside = found.inside(best)
+        assert (found.rows[inside] == best).all()
+        for rows in choices.rows[is_inside][:3]:
+            inside = found.inside(rows)
+            assert found.selection.cycles(inside) == selection.cycles(rows)
+            assert (found.selection.used_bytes(inside) == selection.used_bytes(rows)).all()
+    assert n_left_out > N_PROBLEMS // 5
 
 
 def test_as_few_tables_as_needed_are_loosened_those_that_lose_least(monkeypatch: pytest.MonkeyPatch) -> None:

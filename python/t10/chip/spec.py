@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from t10.chip.units import hertz, n_bytes
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
 from t10.errors import InputError
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 MAX_CORES = 1 << 16
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
+KIB = 1024
+LEAST_HERTZ = 1e6
+"""Less was meant in another unit."""
 Count = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
-Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(n_bytes)]
+Memory = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(n_bytes)]
 CyclesField = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 
 
@@ -69,21 +74,25 @@ class ChipSpec(BaseModel):
     name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
-    sram_bytes: Annotated[Count, Field(description="memory of one core")]
+    sram_bytes: Annotated[Memory, Field(description="memory of one core")]
     memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
     interleaved_base: Annotated[
         Bytes, Field(description="address from which on memory elements lie interleaved and hold no code")
     ] = IPU_MEMORY.interleaved_base
     element_bytes: Annotated[
-        Count, Field(description="one memory element, which serves one access per cycle")
+        Memory, Field(description="one memory element, which serves one access per cycle")
     ] = IPU_MEMORY.element_bytes
     reserved_bytes: Annotated[
         Bytes, Field(description="least bytes at its bottom that are kept for code, stacks and vertex state")
     ]
     shift_buffer_bytes: Annotated[
-        int, Field(ge=64, le=MAX_NUMBER, description="receive buffer of shifts and reductions, per core")
+        int,
+        Field(ge=64, le=MAX_NUMBER, description="receive buffer of shifts and reductions, per core"),
+        BeforeValidator(n_bytes),
     ]
-    clock_hz: Annotated[float, Field(gt=0, le=1e15, description="cycles per second")]
+    clock_hz: Annotated[
+        float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), BeforeValidator(hertz)
+    ]
     exchange_bytes_per_cycle: Annotated[
         int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex")
     ]
@@ -108,6 +117,14 @@ class ChipSpec(BaseModel):
     matrix_units: tuple[MatrixUnit, ...] = ()
     floor_plan: FloorPlan = FloorPlan()
 
+    @field_validator("clock_hz")
+    @classmethod
+    def _is_plausible_clock(cls, value: float) -> float:
+        """Refuse what was meant in another unit."""
+        if value < LEAST_HERTZ:
+            raise ValueError(f"no chip is so slow, expected cycles per second: did you mean {value:g} GHz?")
+        return value
+
     @model_validator(mode="after")
     def _has_room(self) -> ChipSpec:
         """Refuse a chip without memory for data."""
@@ -128,6 +145,7 @@ class ChipSpec(BaseModel):
             f"sram_bytes = {self.sram_bytes} is too little, expected at least {least}: reserved_bytes = "
             f"{self.reserved_bytes}, shift_buffer_bytes = {self.shift_buffer_bytes}, {ALIGNMENT_BYTES} for data and "
             f"{OVERREAD_BYTES} that codelets may read ahead"
+            + (f"; did you mean {self.sram_bytes} KiB?" if self.sram_bytes * KIB >= least else "")
         )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

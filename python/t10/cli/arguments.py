@@ -30,8 +30,9 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "constants", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "varied", "constants", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
+MOST_JOBS = 1024
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
     "5 wrong plan or IR, 6 simulation stopped, 70 defect of T10, 130 interrupted"
@@ -49,6 +50,7 @@ class Arguments:
     folder: Path = Path()
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
     dtype: str | None = None
     keep_f64: bool = False
     partials: str = "f32"
@@ -133,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     _add_reading(commands, common)
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
+    _add_sweep(commands, common, whole_model)
     _add_others(commands, common)
     return whole
 
@@ -221,6 +224,45 @@ def _add_verify(
     )
 
 
+def _add_sweep(
+    commands: Commands, common: argparse.ArgumentParser, whole_model: argparse.ArgumentParser
+) -> None:
+    sweep = commands.add_parser(
+        "sweep", parents=[common, whole_model], help="plan a model on chips that differ in what is varied"
+    )
+    sweep.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
+    sweep.add_argument(
+        "--vary",
+        dest="varied",
+        action="append",
+        required=True,
+        metavar="FIELD=VALUES",
+        help="a field of the chip and its values: A,B,C; LOW..HIGH, doubling; or LOW..HIGH:N, N values evenly apart; "
+        "units as in chip files (256KiB..1MiB); repeatable, for every combination",
+    )
+    sweep.add_argument(
+        "-j",
+        "--jobs",
+        type=whole_number(1, MOST_JOBS),
+        default=1,
+        metavar="N",
+        help="chips that are planned side by side (default: %(default)s)",
+    )
+    sweep.add_argument(
+        "--program",
+        action="store_true",
+        help="plan beside the program, as `t10 compile` does: slower, and programs take memory",
+    )
+    sweep.add_argument(
+        "-o",
+        dest="folder",
+        type=Path,
+        required=True,
+        metavar="OUT",
+        help="folder for points.jsonl, sweep.csv and sweep.svg; chips that points.jsonl has are not planned again",
+    )
+
+
 def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
     run = commands.add_parser(
         "run", parents=[common, naming()], help="execute a compiled model on a simulator"
@@ -278,7 +320,13 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
     add_seed(demo)
 
-    commands.add_parser("chips", parents=[common], help="the chips that come with T10")
+    chips = commands.add_parser(
+        "chips", parents=[common], help="the chips that come with T10, or one in full"
+    )
+    chips.add_argument(
+        "chip", nargs="?", default="", metavar="CHIP", help="bundled chip or chip file to show"
+    )
+    chips.add_argument("--json", dest="as_json", action="store_true", help="print the fields as JSON")
 
     _add_assembling(commands, common)
     _add_conforming(commands, common)

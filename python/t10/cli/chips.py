@@ -1,18 +1,34 @@
-"""`t10 chips`."""
+"""`t10 chips [NAME]`."""
 
 from __future__ import annotations
 
-from t10.chip import bundled_chips, load_chip
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+from rich.table import Table
+
+from t10.chip import ChipSpec, bundled_chips, load_chip
 from t10.cli.arguments import Arguments
-from t10.cli.terminal import new_table, stdout
+from t10.cli.terminal import new_table, say_json, stdout
 
 
 def run_chips(arguments: Arguments) -> int:
-    """Print the chips that come with T10."""
+    """Print the chips that come with T10, or every field of one."""
+    names = (arguments.chip,) if arguments.chip else bundled_chips()
+    chips = [load_chip(name) for name in names]
+    console = stdout(quiet=arguments.quiet)
+    if arguments.as_json:
+        found = [chip.model_dump(mode="json") for chip in chips]
+        say_json(console, found[0] if arguments.chip else found)
+        return 0
+    console.print(_fields(chips[0]) if arguments.chip else _overview(chips))
+    return 0
+
+
+def _overview(chips: Sequence[ChipSpec]) -> Table:
     table = new_table("chip", "cores", "KiB/core", "clock", "exchange")
     table.add_column("description")
-    for name in bundled_chips():
-        chip = load_chip(name)
+    for chip in chips:
         table.add_row(
             chip.name,
             f"{chip.n_cores:,}",
@@ -21,5 +37,30 @@ def run_chips(arguments: Arguments) -> int:
             f"{chip.exchange_bytes_per_cycle} B/cycle",
             chip.description,
         )
-    stdout(quiet=arguments.quiet).print(table)
-    return 0
+    return table
+
+
+def _fields(chip: ChipSpec) -> Table:
+    """Return every field with its value and what it means; where the numbers come from says docs/chip-files.md."""
+    table = new_table("field", "value")
+    table.add_column("meaning")
+    for name, field in ChipSpec.model_fields.items():
+        value = getattr(chip, name)
+        if name == "matrix_units":
+            for unit in chip.matrix_units:
+                meaning = (
+                    f"{unit.macs_per_cycle} MAC per cycle in blocks of {unit.in_block} x {unit.out_block}"
+                )
+                table.add_row(name, f"{unit.in_dtype} -> {unit.acc_dtype}", meaning)
+            continue
+        if isinstance(value, BaseModel):
+            value = ", ".join(f"{key} {each:g}" for key, each in value.model_dump().items())
+        shown = (
+            f"{value:,}"
+            if isinstance(value, int)
+            else f"{value:g}"
+            if isinstance(value, float)
+            else str(value)
+        )
+        table.add_row(name, shown, field.description or "")
+    return table

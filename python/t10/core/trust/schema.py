@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -56,14 +57,17 @@ def validated(
             return record.model_validate_json(to_json(fields))
         return record.model_validate(fields)
     except ValidationError as error:
-        raise InputError(f"{source}: {explain(error, prefix)}", hint=hint) from None
+        raise InputError(f"{source}: {explain(error, prefix, record)}", hint=hint) from None
     except (ValueError, RecursionError) as error:  # what JSON cannot say, like a lone surrogate
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{source}: found what is no JSON: {reason}", hint=hint) from None
 
 
-def explain(error: ValidationError, prefix: str = "") -> str:
-    """Return what is wrong with a value: path, what was expected, what was found; three places at most."""
+def explain(error: ValidationError, prefix: str = "", record: type[BaseModel] | None = None) -> str:
+    """Return what is wrong with a value: path, what was expected, what was found; three places at most.
+
+    A field that the `record` does not have is named with the one that was probably meant.
+    """
     problems = error.errors(include_url=False)
     parts: list[str] = []
     for problem in problems[:MAX_SHOWN]:
@@ -71,6 +75,9 @@ def explain(error: ValidationError, prefix: str = "") -> str:
         for step in problem["loc"]:
             where += f"[{step}]" if isinstance(step, int) else f".{step}"
         message = problem["msg"].removeprefix("Value error, ")
+        if record is not None and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+            near = get_close_matches(str(problem["loc"][0]), record.model_fields, n=1)
+            message = "unknown field" + "".join(f", did you mean '{name}'?" for name in near)
         has_value = problem["type"] != "missing" and where
         found = f", found {problem['input']!r:.{MAX_VALUE}}" if has_value else ""
         place = f"{prefix}{where.lstrip('.')}: " if where else ""

@@ -175,24 +175,19 @@ class Elimination {
     plan();
   }
 
-  // Returns (least sum, state of every variable); infinity where no assignment has finite cost.
+  // Returns (least sum, state of every variable, sums formed); infinity where no assignment has finite cost.
   nb::tuple minimise(const Doubles &state_costs) const {
     if (state_costs.shape(0) != first_.back())
       throw std::invalid_argument("minimise: expected " + std::to_string(first_.back()) + " state costs, found " +
                                   std::to_string(state_costs.shape(0)));
     std::vector<std::int64_t> chosen(n_states_.size(), 0);
     double least = 0.0;
+    std::size_t n_sums = 0;
     {
       const nb::gil_scoped_release unlocked;
-      least = solve(state_costs.data(), chosen);
+      least = solve(state_costs.data(), chosen, n_sums);
     }
-    return nb::make_tuple(least, chosen);
-  }
-
-  std::size_t n_cells() const {
-    std::size_t cells = 0;
-    for (const Bucket &bucket : buckets_) cells += bucket.n_cells * n_states_[bucket.variable];
-    return cells;
+    return nb::make_tuple(least, chosen, n_sums);
   }
 
  private:
@@ -377,7 +372,7 @@ class Elimination {
     return result;
   }
 
-  double solve(const double *all_costs, std::vector<std::int64_t> &chosen) const {
+  double solve(const double *all_costs, std::vector<std::int64_t> &chosen, std::size_t &n_sums) const {
     std::vector<std::vector<std::size_t>> open;
     const std::vector<double> left = open_states(all_costs, open);
     const double *state_costs = left.data();
@@ -397,7 +392,7 @@ class Elimination {
       equal[b] = sums_by_what.try_emplace(std::move(what), b).first->second;
       if (equal[b] == b) {
         messages[b] = std::make_shared<std::vector<double>>(bucket.n_cells);
-        eliminate(bucket, own, open, messages, *messages[b]);
+        n_sums += eliminate(bucket, own, open, messages, *messages[b]);
       } else {
         messages[b] = messages[equal[b]];
       }
@@ -426,8 +421,9 @@ class Elimination {
     return result;
   }
 
-  // Entries of states that are not open are left as they are: nobody reads them but with infinite costs.
-  void eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<std::size_t>> &open,
+  // Returns how many sums it forms. Entries of states that are not open are left as they are: nobody reads them but with
+  // infinite costs.
+  std::size_t eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<std::size_t>> &open,
                  const Messages &messages, std::vector<double> &out) const {
     const std::size_t depth = bucket.scope.size();
     const std::vector<std::size_t> &inner = open[bucket.variable];
@@ -440,6 +436,7 @@ class Elimination {
     std::vector<std::size_t> at(depth, 0), strides(depth, 1);
     for (std::size_t d = depth; d-- > 1;) strides[d - 1] = strides[d] * n_states_[bucket.scope[d]];
     std::vector<const double *> rows(all.size());
+    std::size_t n_sums = 0;
     while (true) {
       std::size_t cell = 0;
       for (std::size_t t = 0; t < all.size(); ++t) rows[t] = all[t];
@@ -459,9 +456,10 @@ class Elimination {
       } else {
         out[cell] = least_sum(own, rows.data(), rows.size(), k, sums.data());
       }
+      n_sums += is_sparse ? n : k;
       std::size_t d = depth;
       while (d > 0 && ++at[d - 1] == open[bucket.scope[d - 1]].size()) at[--d] = 0;
-      if (d == 0) return;
+      if (d == 0) return n_sums;
     }
   }
 
@@ -480,6 +478,5 @@ NB_MODULE(_minsum, module) {
   module.doc() = "Least sums of tables over shared variables (see _minsum.pyi for shapes).";
   nb::class_<Elimination>(module, "Elimination")
       .def(nb::init<std::vector<std::size_t>, const nb::sequence &>(), nb::arg("n_states"), nb::arg("factors"))
-      .def("minimise", &Elimination::minimise, nb::arg("state_costs"))
-      .def_prop_ro("n_cells", &Elimination::n_cells);
+      .def("minimise", &Elimination::minimise, nb::arg("state_costs"));
 }

@@ -17,12 +17,9 @@ class Elimination:
         size, and where variables are so entangled that a message would have more than 2^24 entries.
         """
 
-    def minimise(self, state_costs: NDArray[np.float64]) -> tuple[float, list[int]]:
-        """Return (least sum, state of every variable) with these costs of single states, variables end to end.
+    def minimise(self, state_costs: NDArray[np.float64]) -> tuple[float, list[int], int]:
+        """Return (least sum, state of every variable, sums formed) for costs of single states, variables end to end.
 
-        The least sum is infinite, and the states meaningless, where every assignment costs infinitely much.
+        The least sum is infinite, and the states meaningless, where every assignment costs infinitely much. States that
+        another one beats in any case form no sums, nor do variables that are equal to others.
         """
-
-    @property
-    def n_cells(self) -> int:
-        """Return the number of sums formed per call."""

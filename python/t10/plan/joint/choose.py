@@ -27,8 +27,6 @@ from t10.plan.options import PlanOptions, Reading
 from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 300
-FEW_ROUNDS = 100
-"""After so many, choices of small models are counted exactly at once, those near them finely: bounds rise sooner."""
 NEAR = 0.001
 """By what part of the cycles choices near the best are slower at most."""
 
@@ -98,6 +96,7 @@ class JointPlanner:
         starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
+        close: tuple[Ints, ...] = ()
         bound_cycles, is_small = 0, selection.n_operators <= FEW_OPERATORS
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
@@ -105,14 +104,15 @@ class JointPlanner:
             if found is None:
                 return None
             self.work_left -= found.work
+            close += found.close
             bound_cycles = max(bound_cycles, found.bound_cycles)
-            starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
+            starts = [found.rows, *starts[:3], *([] if best is None else [best.rows]), *close]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
-            if is_small and number >= FEW_ROUNDS and not is_last:
-                self._settle(selection, neighbours(selection, found.rows, int(found.cycles * NEAR)), "fine")
-            elif not is_last and self._settle(selection, [found.rows], "fine"):
-                selection = self.selection(room_bytes)
-                continue
+            if not is_last:
+                near = neighbours(selection, found.rows, int(found.cycles * NEAR)) if is_small else []
+                if self._settle(selection, [found.rows, *near], "fine"):
+                    selection = self.selection(room_bytes)
+                    continue
             is_exact = not self._settle(selection, [found.rows])
             selection = self.selection(room_bytes)
             cycles = selection.cycles(found.rows)

@@ -28,11 +28,12 @@ BestAt = Callable[[float], "Line | None"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A choice that is best at some price: one row per operator, its cycles and idle bytes."""
+    """A choice that is best at some price: one row per operator, its cycles and idle bytes, the work it was to find."""
 
     rows: Ints
     cycles: int
     idle_bytes: int
+    work: int = 0
 
     def at(self, price: float) -> float:
         """Return cycles and priced idle bytes."""
@@ -43,14 +44,14 @@ class Line:
 class Bound:
     """`cycles` is a lower bound (infinite where nothing fits); `within` keeps to the idle bytes, `beyond` does not.
 
-    `price` is the multiplier that gives the bound; `n_prices` is how many were tried to find it.
+    `price` is the multiplier that gives the bound; `work` is what it took to find it.
     """
 
     cycles: float
     within: Line | None = None
     beyond: Line | None = None
     price: float = 0.0
-    n_prices: int = 0
+    work: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,6 @@ class Relaxation:
 
         self.whole = self.region(np.ones(len(selection.rows.state), np.bool_))
 
-    @property
-    def work(self) -> int:
-        """Return how much work the best choice at a price is, in sums of the elimination."""
-        n_rows = len(self.selection.rows.state)
-        return self.elimination.n_cells + ROW_WORK * n_rows + CALL_WORK
-
     def region(self, is_open: Bools) -> Region:
         """Return the part of the problem with these rows, and what they and values alive take at least in it."""
         states = np.zeros(int(self.selection.first_state[-1]), np.bool_)
@@ -109,7 +104,7 @@ class Relaxation:
         is_open = region.is_open & (region.need_bytes <= limits[self.operator_by_row]).all(axis=1)
         costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
         by_state = np.minimum.reduceat(costs, selection.first_row[:-1])
-        least, states = self.elimination.minimise(by_state)
+        least, states, n_sums = self.elimination.minimise(by_state)
         if not np.isfinite(least):
             return None
         state = selection.first_state[:-1] + np.array(states, np.int64)
@@ -119,21 +114,23 @@ class Relaxation:
         )
         columns = np.minimum(np.arange(int(n_rows.max())), n_rows[:, None] - 1)
         chosen = first + np.argmin(costs[first[:, None] + columns], axis=1)
-        return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen))
+        work = n_sums + ROW_WORK * len(rows.state) + CALL_WORK
+        return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen), work)
 
     def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0, region: Region | None = None) -> Bound:
         """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest.
 
         `hint` is a price near which the best one is expected; it saves work, not more.
         """
-        n_prices = 0
+        work = 0
 
         def best(price: float) -> Line | None:
-            nonlocal n_prices
-            n_prices += 1
-            return self.best(limits, price, region)
+            nonlocal work
+            found = self.best(limits, price, region)
+            work += CALL_WORK if found is None else found.work
+            return found
 
-        return replace(_bound(best, idle_bytes, hint), n_prices=n_prices)
+        return replace(_bound(best, idle_bytes, hint), work=work)
 
 
 def open_scope(scope: tuple[int, ...], n_states: Sequence[int]) -> tuple[int, ...]:

@@ -14,11 +14,12 @@ Source: T10 §4.3.2, compute-shift model R9-R13.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Bools, Ints
 from t10.errors import T10Error
 
 
@@ -164,6 +165,31 @@ class Selection:
         """Return the cycles of a choice, one row per operator."""
         moved = self._costs.at(self.states_of(rows)).sum()
         return int(self.rows.cycles[np.asarray(rows, np.int64)].sum() + moved)
+
+    def restricted(self, is_open: Bools) -> Selection:
+        """Return the problem with these rows only; states without any are left out."""
+        is_state = np.zeros(int(self.first_state[-1]), np.bool_)
+        is_state[self.rows.state[is_open]] = True
+        left = [is_state[low:high] for low, high in pairwise(self.first_state.tolist())]
+
+        def table(whole: Table) -> Table:
+            return Table(whole.scope, whole.values[np.ix_(*(left[operator] for operator in whole.scope))])
+
+        return Selection(
+            n_states=tuple(int(np.count_nonzero(each)) for each in left),
+            rows=Rows(
+                state=(np.cumsum(is_state) - 1)[self.rows.state[is_open]],
+                cycles=self.rows.cycles[is_open],
+                idle_bytes=self.rows.idle_bytes[is_open],
+                need_bytes=self.rows.need_bytes[is_open],
+            ),
+            costs=tuple(table(each) for each in self.costs),
+            savings=tuple(replace(each, table=table(each.table)) for each in self.savings),
+            lifetimes=tuple(
+                replace(life, n_bytes=life.n_bytes[left[life.decided_by]]) for life in self.lifetimes
+            ),
+            room_bytes=self.room_bytes,
+        )
 
     def idle_bytes(self, rows: Sequence[int] | Ints) -> int:
         """Return the bytes of a core that weights of all operators take at rest."""

@@ -2,8 +2,9 @@
 
 Every interval of idle bytes has a lower bound (see `relaxation`) and gives choices that fit; the interval with the
 least bound is halved at a breakpoint until no interval can hide a choice better than the best known by more than the
-gap asked for. In small models an operator's rows are parted where halving does not help, and what bounds alone cannot
-close, an integer program over the rows tries to (see `polish`).
+gap asked for. In small models an operator's rows are parted where halving does not help. Where operators are too
+entangled for exact bounds, states that cannot be better than the best choice known are left out first (see `narrow`).
+What bounds alone cannot close, an integer program over the rows tries to (see `polish`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.plan.joint.improve import Neighbourhood
 from t10.plan.joint.loosen import relaxation_of
+from t10.plan.joint.narrow import Narrowed, narrowed
 from t10.plan.joint.relaxation import Bound, Region
 from t10.plan.joint.selection import Selection
 
@@ -31,6 +33,8 @@ MOST_WORK = 30_000_000_000
 MOST_HALVINGS = 7
 """Idle bytes are halved so often before operators are parted."""
 TIGHTENINGS = 4
+NARROWER = 0.9
+"""A narrower problem has this part of the rows at most, or it is not worth a try."""
 MOST_IMPROVED = 40
 POLISH_WORK = 0.5
 """Effort of the integer program, in CP-SAT's deterministic units (about four seconds each)."""
@@ -42,12 +46,16 @@ WORTH_IMPROVING = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The rows chosen, one per operator, their cycles, what no choice can undercut, and the work it was to find out."""
+    """The rows chosen, one per operator, their cycles, what no choice can undercut, and the work it was to find out.
+
+    `close` are choices, to start from where costs are a little higher, whose states a better choice may have.
+    """
 
     rows: Ints
     cycles: int
     bound_cycles: int
     work: int = 0
+    close: tuple[Ints, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -75,13 +83,19 @@ class _Search:
         self.selection = selection
         self.relaxation = relaxation_of(selection)
         self.near = Neighbourhood(selection)
+        idle = np.split(selection.rows.idle_bytes, selection.first_row[selection.first_state[1:-1]])
+        self.idle = sum(int(own.min()) for own in idle), sum(int(own.max()) for own in idle)
         self.best: Ints | None = None
         self.best_cycles = 0
         self.seen: set[bytes] = set()
         self.n_improved = 0
         self.price = 0.0
         self.work = 0
-        for rows in starts:
+        self.heap: list[_Interval] = []
+        self.n_intervals = 0
+        self.starts = tuple(starts)
+        self.close: tuple[Ints, ...] = ()
+        for rows in self.starts:
             if selection.fits(rows) and (self.best is None or selection.cycles(rows) < self.best_cycles):
                 self.best, self.best_cycles = rows, selection.cycles(rows)
 
@@ -122,7 +136,7 @@ class _Search:
 
     def counted(self, bounds: list[Bound]) -> list[Bound]:
         """Return bounds, their work counted."""
-        self.work += sum(bound.n_prices for bound in bounds) * self.relaxation.work
+        self.work += sum(bound.work for bound in bounds)
         return bounds
 
     def take(self, bound: Bound) -> None:
@@ -179,6 +193,67 @@ class _Search:
             need = self.relaxation.whole.need_bytes[bound.within.rows]
             limits = np.where(over > 0, np.minimum(limits, need - 1), limits)
 
+    def push(self, depth: int, *intervals: tuple[int, int, Region]) -> None:
+        """Bound intervals and keep those in which some choice may fit."""
+        for (low, high, region), bound in zip(intervals, self.bounds(intervals), strict=True):
+            self.take(bound)
+            if np.isfinite(bound.cycles):
+                cycles = np.ceil(bound.cycles - 1e-6)
+                heapq.heappush(
+                    self.heap, _Interval(cycles, self.n_intervals, low, high, depth, region, bound)
+                )
+                self.n_intervals += 1
+
+    def is_closed(self, lowest: float, gap: float) -> bool:
+        """Return whether the best choice known is known to be good enough."""
+        return self.best is not None and lowest >= self.best_cycles * (1 - gap)
+
+    def branched(self, gap: float, is_over: Callable[[], bool]) -> float:
+        """Halve intervals until the gap is closed or nothing can be halved; return what no choice undercuts."""
+        is_large = self.selection.n_operators > FEW_OPERATORS
+        limit = FEW_INTERVALS if is_large else MOST_INTERVALS
+        points = np.unique(np.clip(self.relaxation.breakpoints(), *self.idle))
+        final = np.inf
+        while self.heap and self.n_intervals < limit and not is_over():
+            top = heapq.heappop(self.heap)
+            if self.is_closed(top.cycles, gap):
+                heapq.heappush(self.heap, top)
+                break
+            inside = points[(points >= top.low) & (points < top.high)]
+            if len(inside) and (is_large or top.depth < MOST_HALVINGS):
+                self.try_at(top.high)
+                middle = int(inside[len(inside) // 2])
+                self.push(top.depth + 1, (top.low, middle, top.region), (middle + 1, top.high, top.region))
+                continue
+            halves = None if is_large else self.halves(top)
+            if halves is None:
+                final = min(final, top.cycles)
+                continue
+            self.push(top.depth, *((top.low, top.high, half) for half in halves))
+        return float(min([final, *(interval.cycles for interval in self.heap[:1])]))
+
+    def narrower(self, gap: float) -> Narrowed | None:
+        """Return the problem without states in which no choice is better by more than the gap, None if that is no help.
+
+        It is one where operators are too entangled to be eliminated exactly, and where few states are left of them.
+        """
+        if self.best is None or self.relaxation.selection is self.selection:
+            return None
+        limit, kept = self.best_cycles * (1 - gap), (self.best, *self.starts, *self.close)
+        found = narrowed(self.relaxation, self.selection, kept, limit, self.idle)
+        self.close += found.close
+        self.work += found.work
+        return found if len(found.rows) <= NARROWER * len(self.selection.rows.state) else None
+
+    def solved(self, narrower: Narrowed, gap: float, is_over: Callable[[], bool], work: int) -> float:
+        """Take the best choice of a narrower problem; return what no choice undercuts, with the states left out."""
+        assert self.best is not None
+        found = solve(narrower.selection, gap, [narrower.inside(self.best)], is_over, work - self.work)
+        assert found is not None, "the best choice known is in the narrower problem"
+        self.work += found.work
+        self.offer(narrower.rows[found.rows])
+        return min(narrower.bound_cycles, found.bound_cycles)
+
     def polished(self, gap: float) -> float:
         """Offer what an integer program makes of a small problem and return the bound it proves, 0 for a large one."""
         # Imported where it is needed: the solver's bindings bring pandas, which takes longer than a small model.
@@ -201,49 +276,23 @@ def solve(
     """Return the best choice found and a bound of all, None where no choice fits.
 
     Stops at the relative `gap`, or when intervals cannot be halved; with the best it has, after so much `work` (see
-    `Relaxation.work`: the same on every machine), or when `is_over` says so.
+    `Line.work`: the same on every machine), or when `is_over` says so.
     """
     search = _Search(selection, starts)
-    rows = selection.rows
-    least = sum(int(rows.idle_bytes[list(selection.rows_of(o))].min()) for o in range(selection.n_operators))
-    most = sum(int(rows.idle_bytes[list(selection.rows_of(o))].max()) for o in range(selection.n_operators))
-    points = np.unique(np.clip(search.relaxation.breakpoints(), least, most))
-    heap: list[_Interval] = []
-    final = np.inf
-    number = 0
 
-    def push(depth: int, *intervals: tuple[int, int, Region]) -> None:
-        nonlocal number
-        for (low, high, region), bound in zip(intervals, search.bounds(intervals), strict=True):
-            search.take(bound)
-            if np.isfinite(bound.cycles):
-                cycles = np.ceil(bound.cycles - 1e-6)
-                heapq.heappush(heap, _Interval(cycles, number, low, high, depth, region, bound))
-                number += 1
+    def is_done() -> bool:
+        return search.work >= work or is_over()
 
-    is_large = selection.n_operators > FEW_OPERATORS
-    limit = FEW_INTERVALS if is_large else MOST_INTERVALS
-    push(0, (least, most, search.relaxation.whole))
-    while heap and number < limit and search.work < work and not is_over():
-        top = heapq.heappop(heap)
-        if search.best is not None and top.cycles >= search.best_cycles * (1 - gap):
-            heapq.heappush(heap, top)
-            break
-        inside = points[(points >= top.low) & (points < top.high)]
-        if len(inside) and (is_large or top.depth < MOST_HALVINGS):
-            search.try_at(top.high)
-            middle = int(inside[len(inside) // 2])
-            push(top.depth + 1, (top.low, middle, top.region), (middle + 1, top.high, top.region))
-            continue
-        halves = None if is_large else search.halves(top)
-        if halves is None:
-            final = min(final, top.cycles)
-            continue
-        push(top.depth, *((top.low, top.high, half) for half in halves))
-    lowest = min([final, *(interval.cycles for interval in heap[:1])])
-    is_closed = search.best is not None and lowest >= search.best_cycles * (1 - gap)
-    if np.isfinite(lowest) and not is_closed and search.work < work and not is_over():
-        lowest = max(lowest, search.polished(gap))
+    search.push(0, (*search.idle, search.relaxation.whole))
+    narrower = search.narrower(gap)
+    lowest = search.branched(gap, is_done) if narrower is None else 0.0
+    if narrower is None and np.isfinite(lowest) and not search.is_closed(lowest, gap) and not is_done():
+        narrower = search.narrower(gap)
+        if narrower is None:
+            lowest = max(lowest, search.polished(gap))
+    if narrower is not None:
+        lowest = max(lowest, search.solved(narrower, gap, is_over, work))
     if search.best is None:
         return None
-    return Solution(search.best, search.best_cycles, int(min(lowest, search.best_cycles)), search.work)
+    bound_cycles = int(min(lowest, search.best_cycles))
+    return Solution(search.best, search.best_cycles, bound_cycles, search.work, search.close)

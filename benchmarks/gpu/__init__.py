@@ -1,0 +1,1 @@
+"""The architectures of the paper on a GPU: `python benchmarks/gpu` times them."""

@@ -1,0 +1,85 @@
+"""`t10 sweep MODEL --vary FIELD=VALUES -o OUT`."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Generator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+
+from rich.table import Table
+
+from t10.chip import load_chip
+from t10.cli.arguments import Arguments
+from t10.cli.cache import cache_of
+from t10.cli.options import constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.terminal import new_table, progress_bar, say, stdout
+from t10.core.atomic import write_text
+from t10.report.sweep import sweep_plot
+from t10.sweep import Point, chips_of, csv_text, parse_varied, sweep
+
+POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
+
+
+def run_sweep(arguments: Arguments) -> int:
+    """Plan a model on chips that differ in what is varied; write and print what it costs on each."""
+    base = arguments.chip
+    if arguments.shift_buffer_bytes is not None:
+        base += f"{',' if ':' in base else ':'}shift_buffer_bytes={arguments.shift_buffer_bytes}"
+    chips = chips_of(base, [parse_varied(text, load_chip(base)) for text in arguments.varied])
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    cache = cache_of(arguments)
+    options = {
+        "shapes": shapes_of(arguments),
+        "options": plan_options_of(arguments),
+        "cost_model": arguments.cost_model,
+        "dtype": arguments.dtype,
+        "constants": constants_of(arguments),
+        "keep_f64": arguments.keep_f64,
+        "partials": partials_of(arguments),
+        "program": arguments.program,
+        "plan": arguments.plan,
+        "codelets": arguments.codelets,
+        "frontend": arguments.frontend,
+        "cache": None if cache is None else cache.folder,
+    }
+    with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:
+        points = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
+    write_text(folder / TABLE_FILE, csv_text(points))
+    write_text(folder / PLOT_FILE, sweep_plot(points))
+    console = stdout(quiet=arguments.quiet)
+    console.print(_table(points))
+    say(console, f"wrote {folder}/: {POINTS_FILE}, {TABLE_FILE}, {PLOT_FILE}; times are modelled")
+    return 0
+
+
+@contextmanager
+def _executor(n_jobs: int) -> Generator[Executor | None]:
+    """Yield what plans on other processes, None where one at a time is asked for."""
+    if n_jobs == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+def _table(points: Sequence[Point]) -> Table:
+    table = new_table(
+        *(name for name, _ in points[0].setting), "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap"
+    )
+    for point in points:
+        values = [value for _, value in point.setting]
+        if point.reason:
+            table.add_row(*values, "does not fit")
+            continue
+        table.add_row(
+            *values,
+            f"{point.microseconds:,.1f}",
+            f"{point.cycles:,}",
+            f"{point.moved_share:.0%}",
+            f"{point.core_gbytes_per_second:.2f}",
+            f"{point.used_bytes / 1024:.0f}",
+            f"{point.gap:.2%}",
+        )
+    return table

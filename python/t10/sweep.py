@@ -1,0 +1,267 @@
+"""One model on many chips: what an architect varies, planned chip by chip, kept as it comes.
+
+`chips_of` makes the chips, `sweep` plans the model on each (on any `concurrent.futures` executor) and keeps a line of
+JSON per chip in a file: what a file has is not planned again, so that a sweep that was interrupted goes on where it
+ended.
+All cycles are modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from t10.chip import ChipSpec, load_chip
+from t10.chip.units import hertz, n_bytes
+from t10.core.atomic import write_text
+from t10.core.trust.files import DOCUMENT_BYTES, read_text
+from t10.core.trust.schema import Size, explain
+from t10.errors import InfeasiblePlanError, InputError
+from t10.version import VERSION
+
+MOST_CHIPS = 10_000
+RANGE, STEPS = "..", ":"
+Setting = tuple[tuple[str, str], ...]
+"""Fields that differ and their values, as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A field of a chip and the values it takes, as text."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+class Point(BaseModel):
+    """A model on one chip: `setting` is what differs; where it does not fit, `reason` says why, and numbers are 0.
+
+    `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
+    `core_gbytes_per_second` what the busiest core then receives, `used_bytes` the most of a core that is in use at
+    once, `gap` what a better choice could save at most.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    setting: Setting
+    chip: str
+    reason: str = ""
+    cycles: Size = 0
+    microseconds: float = 0.0
+    moved_share: float = 0.0
+    core_gbytes_per_second: float = 0.0
+    used_bytes: Size = 0
+    gap: float = 0.0
+
+
+class _Head(BaseModel):
+    """The first line of a file of points."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["t10-sweep"] = "t10-sweep"
+    key: str
+
+
+def parse_varied(text: str, base: ChipSpec) -> Varied:
+    """Return what `FIELD=A,B,C`, `FIELD=LOW..HIGH` (doubling) or `FIELD=LOW..HIGH:N` (N values) says of a chip's field.
+
+    Raises `InputError`.
+    """
+    field, equals, values = text.partition("=")
+    known = {name: value for name, value in base.model_dump().items() if isinstance(value, (int, float))}
+    if not equals or field not in known or not values:
+        raise InputError(
+            f"--vary {text!r:.60} is malformed (expected FIELD=VALUES with a field of {', '.join(known)})"
+        )
+    if RANGE not in values:
+        return Varied(field, tuple(value.strip() for value in values.split(",")))
+    low, _, rest = values.partition(RANGE)
+    high, _, steps = rest.partition(STEPS)
+    try:
+        least, most = number(low), number(high)
+    except ValueError as error:
+        raise InputError(f"--vary {text!r:.60}: {error}") from None
+    if not 0 < least <= most:
+        raise InputError(f"--vary {text!r:.60}: found {low}..{high}, expected 0 < LOW <= HIGH")
+    if not steps:
+        numbers = [least]
+        while numbers[-1] * 2 <= most:
+            numbers.append(numbers[-1] * 2)
+        numbers += [most] if numbers[-1] != most else []
+    elif steps.isascii() and steps.isdigit() and 2 <= int(steps) <= MOST_CHIPS:
+        numbers = [least + (most - least) * n / (int(steps) - 1) for n in range(int(steps))]
+    else:
+        raise InputError(f"--vary {text!r:.60}: found {steps!r:.20} values, expected 2 to {MOST_CHIPS:,}")
+    is_whole = isinstance(known[field], int)
+    return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
+
+
+def number(text: str) -> float:
+    """Return a number with or without a unit of bytes or hertz; raises ValueError."""
+    try:
+        found = n_bytes(text.strip())
+    except ValueError:
+        found = hertz(text.strip())
+    return float(str(found))
+
+
+def chips_of(base: str, varied: Sequence[Varied]) -> dict[Setting, ChipSpec]:
+    """Return the chips of every combination, by what differs; raises `InputError` for one that cannot be."""
+    n_chips = 1
+    for each in varied:
+        n_chips *= len(each.values)
+    if n_chips > MOST_CHIPS:
+        raise InputError(
+            f"found {n_chips:,} chips, expected at most {MOST_CHIPS:,}", hint="vary fewer values"
+        )
+    result: dict[Setting, ChipSpec] = {}
+    for values in product(*(each.values for each in varied)):
+        setting = tuple((each.field, value) for each, value in zip(varied, values, strict=True))
+        changes = ",".join(f"{field}={value}" for field, value in setting)
+        result[setting] = load_chip(f"{base}{',' if ':' in base else ':'}{changes}" if changes else base)
+    return result
+
+
+def plan_point(model: str, chip: ChipSpec, options: Mapping[str, Any], setting: Setting) -> Point:
+    """Return a model planned on a chip: the call that executors carry. `options` are those of `t10.compile`."""
+    from t10.driver import compile
+
+    try:
+        report = compile(model, chip, **options).report()
+    except InfeasiblePlanError as error:
+        return Point(setting=setting, chip=_digest(chip), reason=f"does not fit: {error.message}")
+    moved = report.total_cycles - report.cycles.compute
+    traffic = report.traffic_bytes
+    n_moved = traffic.relayout + traffic.setup + traffic.shift + traffic.reduce
+    seconds = moved / chip.clock_hz
+    return Point(
+        setting=setting,
+        chip=_digest(chip),
+        cycles=report.total_cycles,
+        microseconds=round(report.total_milliseconds * 1e3, 3),
+        moved_share=round(moved / max(report.total_cycles, 1), 4),
+        core_gbytes_per_second=round(n_moved / seconds / 1e9, 3) if seconds else 0.0,
+        used_bytes=report.peak_bytes,
+        gap=round((report.optimality and report.optimality.gap) or 0.0, 5),
+    )
+
+
+def sweep(
+    model: str | Path,
+    chips: Mapping[Setting, ChipSpec],
+    kept: Path,
+    options: Mapping[str, Any],
+    executor: Executor | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Point]:
+    """Return a point per chip, in their order; those that `kept` has of this model and these options are not planned.
+
+    `executor` plans chips side by side, this process one after the other without one. What raises ends the sweep; what
+    was found until then stays in `kept`. Raises `InputError` for a file that is no sweep of this model, and what
+    `t10.compile` raises, but for a model that does not fit.
+    """
+    key = _key(model, options)
+    found = _kept(kept, key, chips)
+    todo = [setting for setting in chips if setting not in found]
+
+    def done(point: Point) -> None:
+        found[point.setting] = point
+        records = (_Head(key=key), *found.values())
+        write_text(kept, "".join(record.model_dump_json() + "\n" for record in records))
+        if progress:
+            progress("sweep", len(found), len(chips))
+
+    if progress:
+        progress("sweep", len(found), len(chips))
+    calls = [(str(model), chips[setting], dict(options), setting) for setting in todo]
+    if executor is None:
+        for call in calls:
+            done(plan_point(*call))
+    else:
+        futures = [executor.submit(plan_point, *call) for call in calls]
+        try:
+            for future in as_completed(futures):
+                done(future.result())
+        finally:
+            for future in futures:
+                future.cancel()
+    return [found[setting] for setting in chips]
+
+
+def _key(model: str | Path, options: Mapping[str, Any]) -> str:
+    """Return what names a model, its options with the files they name, and this version; not where plans are kept."""
+    try:
+        digest = sha256(Path(model).read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read {model}: {error.strerror}") from None
+    digest.update(VERSION.encode())
+    for name in sorted(set(options) - {"cache"}):
+        digest.update(f"{name}={_shown(options[name])};".encode())
+    for path in (
+        options.get("plan"),
+        str(options.get("cost_model")).partition(":")[0],
+        *options.get("codelets", ()),
+    ):
+        if path is not None and Path(path).is_file():
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
+
+
+def _shown(value: Any) -> str:
+    """Return an option as text that is complete: numpy shortens large arrays."""
+    if isinstance(value, Mapping):
+        known = cast("Mapping[str, Any]", value)
+        return ",".join(f"{name}:{_shown(known[name])}" for name in sorted(known))
+    if isinstance(value, np.ndarray):
+        values = cast("NDArray[Any]", value)
+        return f"{values.dtype}{values.shape}{sha256(values.tobytes()).hexdigest()}"
+    return repr(value)
+
+
+def _digest(chip: ChipSpec) -> str:
+    return sha256(chip.model_dump_json().encode()).hexdigest()
+
+
+def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setting, Point]:
+    """Return the points of a file, those of chips that are asked for; none where there is no file."""
+    if not path.exists():
+        return {}
+    first, *lines = read_text(path, DOCUMENT_BYTES).splitlines() or [""]
+    try:
+        head = _Head.model_validate_json(first)
+        points = [Point.model_validate_json(line) for line in lines]
+    except ValidationError as error:
+        raise InputError(f"{path} is no file of a sweep: {explain(error)}", hint="delete it") from None
+    if head.key != key:
+        raise InputError(
+            f"{path} is of another model, version or options", hint="delete it, or write to another folder"
+        )
+    return {
+        point.setting: point
+        for point in points
+        if point.setting in chips and point.chip == _digest(chips[point.setting])
+    }
+
+
+def csv_text(points: Sequence[Point]) -> str:
+    """Return a line per point, a column per field that differs and per number."""
+    return "".join(
+        ",".join(f'"{cell}"' if "," in cell else cell for cell in row) + "\n" for row in _rows(points)
+    )
+
+
+def _rows(points: Sequence[Point]) -> Iterator[list[str]]:
+    numbers = [name for name in Point.model_fields if name not in ("setting", "chip")]
+    yield [*(name for name, _ in points[0].setting), *numbers]
+    for point in points:
+        yield [*(value for _, value in point.setting), *(str(getattr(point, name)) for name in numbers)]

@@ -1,0 +1,162 @@
+"""`t10 sweep`: what is varied, points that are kept, and what they say."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t10 import sweep as sweeping
+from t10.chip import load_chip
+from t10.cli import main
+from t10.driver import compile
+from t10.errors import InputError
+from t10.sweep import Point, chips_of, parse_varied, sweep
+
+MODEL = Path(__file__).resolve().parents[2] / "examples/models/conv.onnx"
+BASE = load_chip("test-4")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("n_cores=1,2, 4", ("1", "2", "4")),
+        ("n_cores=1..8", ("1", "2", "4", "8")),
+        ("n_cores=3..10", ("3", "6", "10")),
+        ("sram_bytes=256KiB..1MiB", ("262144", "524288", "1048576")),
+        ("sram_bytes=64 KiB,640 kB", ("64 KiB", "640 kB")),
+        ("n_cores=2..4:3", ("2", "3", "4")),
+        ("clock_hz=1GHz..2GHz:3", ("1000000000.0", "1500000000.0", "2000000000.0")),
+        ("n_cores=4..4", ("4",)),
+    ],
+)
+def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str, ...]) -> None:
+    assert parse_varied(text, BASE).values == values
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cores=1,2", "expected FIELD=VALUES with a field of n_cores"),
+        ("name=a,b", "expected FIELD=VALUES"),
+        ("n_cores", "malformed"),
+        ("n_cores=", "malformed"),
+        ("n_cores=8..2", "expected 0 < LOW <= HIGH"),
+        ("n_cores=0..2", "expected 0 < LOW <= HIGH"),
+        ("n_cores=a..b", "could not convert"),
+        ("n_cores=1..8:1", "expected 2 to"),
+        ("n_cores=1..8:x", "expected 2 to"),
+        ("sram_bytes=1kib..8KiB", "did you mean"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_varied(text, BASE)
+
+
+def test_chips_are_made_for_every_combination() -> None:
+    chips = chips_of("test-4", [parse_varied(text, BASE) for text in ("n_cores=1,2", "sync_cycles=50,60,70")])
+    assert len(chips) == 6
+    assert {(chip.n_cores, chip.sync_cycles) for chip in chips.values()} == {
+        (n, cycles) for n in (1, 2) for cycles in (50, 60, 70)
+    }
+    of_changed = chips_of("test-4:sync_cycles=50", [parse_varied("n_cores=1,2", BASE)])
+    assert {chip.sync_cycles for chip in of_changed.values()} == {50}
+    with pytest.raises(InputError, match="expected at most"):
+        chips_of("test-4", [parse_varied("n_cores=1..9:9", BASE)] * 5)
+    with pytest.raises(InputError, match="n_cores"):
+        chips_of("test-4", [parse_varied("n_cores=many", BASE)])
+
+
+def test_points_are_what_compiling_says_and_are_not_planned_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "points.jsonl"
+    chips = chips_of("test-4", [parse_varied("n_cores=1,4", BASE)])
+    points = sweep(MODEL, chips, kept, {}, executor=ThreadPoolExecutor(2))
+    for point, chip in zip(points, chips.values(), strict=True):
+        report = compile(MODEL, chip).report()
+        assert (point.cycles, point.used_bytes) == (report.total_cycles, report.peak_bytes)
+        assert point.microseconds == round(report.total_milliseconds * 1e3, 3)
+        assert point.moved_share == round(1 - report.cycles.compute / report.total_cycles, 4)
+    planned: list[Any] = []
+
+    def noted(*call: Any) -> Point:
+        planned.append(call[-1])
+        return points[0].model_copy(update={"setting": call[-1]})
+
+    monkeypatch.setattr(sweeping, "plan_point", noted)
+    assert sweep(MODEL, chips, kept, {}) == points
+    assert planned == []
+    more = chips_of("test-4", [parse_varied("n_cores=1,2,4", BASE)])
+    assert [point.setting for point in sweep(MODEL, more, kept, {})] == list(more)
+    assert planned == [(("n_cores", "2"),)]
+    # The same words may stand for another chip, which is another point.
+    slower = chips_of("test-4:sync_cycles=500", [parse_varied("n_cores=1,4", BASE)])
+    planned.clear()
+    sweep(MODEL, slower, kept, {})
+    assert planned == list(slower)
+
+
+def test_a_cost_model_that_was_changed_makes_other_points(tmp_path: Path) -> None:
+    kept, own = tmp_path / "points.jsonl", tmp_path / "own.py"
+    own.write_text("from t10.cost import IpuCostModel as cost_model\n")
+    options = {"cost_model": str(own)}
+    chips = chips_of("test-4", [])
+    sweep(MODEL, chips, kept, options)
+    own.write_text(own.read_text() + "# changed\n")
+    with pytest.raises(InputError, match="another model, version or options"):
+        sweep(MODEL, chips, kept, options)
+
+
+def test_what_was_found_before_an_interruption_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "points.jsonl"
+    chips = chips_of("test-4", [parse_varied("n_cores=1,2", BASE)])
+    plan_point = sweeping.plan_point
+
+    def interrupted(*call: Any) -> Point:
+        if call[-1] == (("n_cores", "2"),):
+            raise KeyboardInterrupt
+        return plan_point(*call)
+
+    monkeypatch.setattr(sweeping, "plan_point", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(MODEL, chips, kept, {})
+    assert len(kept.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no file of a sweep"),
+        ("{}", "no file of a sweep"),
+        ('{"format": "t10-sweep", "key": "x"}\n[]', "no file of a sweep"),
+        ('{"format": "t10-sweep", "key": "x"}', "another model, version or options"),
+    ],
+)
+def test_a_file_that_is_no_sweep_of_this_model_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    kept = tmp_path / "points.jsonl"
+    kept.write_text(text)
+    with pytest.raises(InputError, match=message):
+        sweep(MODEL, chips_of("test-4", []), kept, {})
+    assert kept.read_text() == text
+
+
+def test_the_command_writes_points_a_table_and_a_plot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = MODEL.with_name("bert_fp16.onnx")
+    arguments = ["sweep", str(model), "--chip", "test-4", "--vary", "sram_bytes=30KiB,64KiB"]
+    assert main([*arguments, "--no-cache", "-o", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "does not fit" in shown
+    assert "modelled" in shown
+    head, *lines = (tmp_path / "sweep.csv").read_text().splitlines()
+    assert head.startswith("sram_bytes,reason,cycles,microseconds")
+    assert [line.split(",")[0] for line in lines] == ["30KiB", "64KiB"]
+    assert ElementTree.fromstring((tmp_path / "sweep.svg").read_text()).tag.endswith("svg")
