@@ -17,6 +17,7 @@ from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
+from t10.passes.fusion.quotients import defer_quotients
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
@@ -177,6 +178,7 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     merge(graph)
     graph.remove_dead()
     stay_wide(graph)
+    defer_quotients(graph)
     with function.location:
         narrow_sums(graph, is_narrow, rounds_parts)
         split_joined(function, graph)

@@ -12,8 +12,9 @@ shared parts over and over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from t10.core.expression import AffineDim
 from t10.core.scalar import ScalarFunction
@@ -183,3 +184,30 @@ def function_of(
         if id(node) in needed:
             add(node)
     return builder.finish(add(scalar))
+
+
+def spelled(scalar: Scalar, numbers: Mapping[int, int] | None = None) -> tuple[Any, ...]:
+    """Return a scalar as values that compare: its nodes in order, operands by number.
+
+    Tensors have other numbers where `numbers` says so.
+    """
+    nodes = visit(scalar)
+    place = {id(node): number for number, node in enumerate(nodes)}
+    result: list[tuple[Any, ...]] = []
+    for node in nodes:
+        match node:
+            case Apply():
+                operands = tuple(place[id(operand)] for operand in node.operands)
+                result.append((node.opcode, operands, node.dtype, node.attribute))
+            case Read():
+                result.append(("read", (numbers or {}).get(node.value, node.value), node.dims))
+            case Constant():
+                result.append(("constant", node.text, node.dtype))
+            case Index():
+                result.append(("index", node.form))
+            case Accumulated():
+                result.append(("accumulated",))
+            case _:
+                # What is gathered is never joined: no two are the same.
+                result.append(("extract", id(node)))
+    return tuple(result)

@@ -12,7 +12,7 @@ one of the products.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import count
 from math import prod
@@ -21,10 +21,11 @@ from typing import Any
 from t10.core.dtypes import size_bytes
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
-from t10.passes.bridge.tree import Accumulated, Apply, Constant, Index, Read, Scalar, reads, visit
+from t10.passes.bridge.tree import Index, Read, Scalar, reads, spelled, visit
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, is_product, with_leaves
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Reshape, is_product, with_leaves
 from t10.passes.fusion.make_views import ViewMaker
+from t10.passes.fusion.unsplit import unsplit
 from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
 
 LEAST_BYTES = 1 << 20
@@ -35,7 +36,8 @@ LEAST_BYTES = 1 << 20
 class _Member:
     """A product whose columns are those of a weight: `operands` are that and what its epilogue reads per column.
 
-    `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined.
+    `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined. `back` splits
+    what the product makes into the value that the graph has, where columns were split.
     """
 
     nest: Nest
@@ -43,6 +45,7 @@ class _Member:
     operands: tuple[int, ...]
     dims: tuple[int, ...]
     key: tuple[Any, ...]
+    back: Reshape | None = None
 
 
 def join_products(function: Any, graph: FusionGraph) -> list[int]:
@@ -64,7 +67,7 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
     }
     groups: dict[tuple[Any, ...], list[_Member]] = {}
     for nest in graph.nests():
-        member = _member(graph, nest, free)
+        member = _member(graph, nest, free) or _split_member(graph, nest, free)
         if member is not None:
             groups.setdefault(member.key, []).append(member)
     views = ViewMaker.of(function, graph)
@@ -74,6 +77,7 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
             dead += _join(function, graph, views, members, entries, free)
     if dead:
         set_argument_entries(function, entries)
+        graph.remove_dead()
     return dead
 
 
@@ -110,6 +114,19 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
     return _Member(nest, axis, operands, dims, _key(graph, nest, axis, operands))
 
 
+def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
+    """Return a product whose columns were split in two axes (heads) as one that may be joined, None of others."""
+    if not is_product(nest):
+        return None
+    for axis in range(len(nest.extents) - 1):
+        if nest.kinds[axis] == nest.kinds[axis + 1] == PARALLEL:
+            whole = unsplit(graph, nest, axis)
+            member = None if whole is None else _member(graph, whole.nest, free)
+            if whole is not None and member is not None:
+                return replace(member, back=whole.back)
+    return None
+
+
 def _dim_of(read: Read, axis: int) -> int:
     """Return the dim that an axis alone indexes, -1 where none is, or it has more."""
     dims = [number for number, form in enumerate(read.dims) if axis in form.axes]
@@ -121,34 +138,10 @@ def _key(graph: FusionGraph, nest: Nest, axis: int, operands: tuple[int, ...]) -
     extents = tuple(-1 if a == axis else extent for a, extent in enumerate(nest.extents))
     numbers = {value: -1 - place for place, value in enumerate(operands)}
     parts = tuple(
-        _spelled(part, numbers) if part is not None else () for part in (nest.body, nest.init, nest.epilogue)
+        spelled(part, numbers) if part is not None else () for part in (nest.body, nest.init, nest.epilogue)
     )
     types = tuple(graph.types[value] for value in (*operands, nest.result))
     return (parts, extents, nest.kinds, nest.out_dims, nest.acc_type, nest.sum_type, types)
-
-
-def _spelled(scalar: Scalar, numbers: Mapping[int, int]) -> tuple[Any, ...]:
-    """Return a scalar as values that compare: its nodes in order, operands by number; tensors as `numbers` says."""
-    nodes = visit(scalar)
-    place = {id(node): number for number, node in enumerate(nodes)}
-    result: list[tuple[Any, ...]] = []
-    for node in nodes:
-        match node:
-            case Apply():
-                operands = tuple(place[id(operand)] for operand in node.operands)
-                result.append((node.opcode, operands, node.dtype, node.attribute))
-            case Read():
-                result.append(("read", numbers.get(node.value, node.value), node.dims))
-            case Constant():
-                result.append(("constant", node.text, node.dtype))
-            case Index():
-                result.append(("index", node.form))
-            case Accumulated():
-                result.append(("accumulated",))
-            case _:
-                # What is gathered is never joined: no two are the same.
-                result.append(("extract", id(node)))
-    return tuple(result)
 
 
 def _join(
@@ -188,6 +181,8 @@ def _join(
     start = 0
     for member, size in zip(members, sizes, strict=True):
         views.slice(result, dim, start, size, member.nest.rank, member.nest.result)
+        if member.back is not None:
+            graph.add(member.back)
         start += size
     graph.add(replace(with_leaves(nest, leaf), result=result, extents=extents, location=location))
     return dead

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from t10.core.expression import AffineDim
+from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import (
     Accumulated,
@@ -25,7 +26,16 @@ from t10.passes.bridge.tree import (
     tables,
     visit,
 )
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, kind_of, with_leaves
+from t10.passes.fusion.graph import (
+    PARALLEL,
+    FusionGraph,
+    Nest,
+    Node,
+    Opaque,
+    is_rounded,
+    kind_of,
+    with_leaves,
+)
 from t10.passes.fusion.views import axes_read, inlined, is_bijective
 
 Rule = Callable[[FusionGraph, Nest], bool]
@@ -95,6 +105,8 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
         return False
     if reader.is_transpose or not _is_short(root, reader):
         return False
+    if _is_normalised_residual(graph, root, reader):
+        return _absorb_rounding(graph, root, reader)
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
     if any(read.dims != dims for read in found) or not is_bijective(dims, range(len(reader.extents))):
@@ -126,6 +138,60 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     )
     graph.remove_dead(root.result)
     return True
+
+
+def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
+    """Return whether a reader adds a residual to a product, and what normalises rows reads the sum.
+
+    That is read several times, whole rows of it: cores that hold these keep the residual as well, and the product's
+    result is brought to them once. Behind the product the sum would lie as that leaves it.
+    """
+    users = [graph.owners[user] for user in graph.users[reader.result]]
+    if len(users) < 2 or not any(map(_is_reduction, users)):
+        return False
+    if kind_of(root) not in ("contraction", "convolution"):
+        return False
+    axes = {axis for axis, extent in enumerate(reader.extents) if extent > 1}
+    others = [read for read in reader.all_reads if read.value != root.result]
+    return any({axis for dim in read.dims for axis in dim.axes} >= axes for read in others)
+
+
+def _absorb_rounding(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
+    """Round a product's sum behind it where its reader does nothing else with it: half as much is moved."""
+    nodes = [node for node in visit(reader.body) if isinstance(node, Apply)]
+    users = [node for node in nodes if any(_is_of(operand, root) for operand in node.operands)]
+    kinds = {node.dtype for node in users}
+    if root.epilogue is not None or len(kinds) != 1 or not all(map(is_rounded, users)):
+        return False
+    (kind,) = kinds
+    rounded = graph.new_value(graph.shapes[root.result], kind)
+    made: dict[int, Scalar] = {}
+    for node in visit(reader.body):
+        if not isinstance(node, Apply):
+            made[id(node)] = (
+                Read(rounded, node.dims) if isinstance(node, Read) and _is_of(node, root) else node
+            )
+        elif is_rounded(node) and _is_of(node.operands[0], root):
+            made[id(node)] = made[id(node.operands[0])]
+        else:
+            made[id(node)] = replace(node, operands=tuple(made[id(operand)] for operand in node.operands))
+    graph.add(replace(reader, body=made[id(reader.body)]))
+    total = Apply("arith.truncf", (Accumulated(),), kind)
+    graph.add(replace(root, result=rounded, epilogue=total))
+    graph.remove_dead(root.result)
+    return True
+
+
+def _is_of(scalar: Scalar, nest: Nest) -> bool:
+    return isinstance(scalar, Read) and scalar.value == nest.result
+
+
+def _is_reduction(node: Node) -> bool:
+    """Return whether a node adds up or compares rows, an operator of an earlier run included."""
+    if isinstance(node, Opaque):
+        is_operator = node.op.name == "rtensor.operator"
+        return is_operator and ir.StringAttr(node.op.attributes["kind"]).value == "reduction"
+    return isinstance(node, Nest) and kind_of(node) == "reduction"
 
 
 def _with_unit_axes(root: Nest, out_dims: list[AffineDim]) -> tuple[AffineDim, ...] | None:

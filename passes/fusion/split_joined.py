@@ -29,7 +29,7 @@ from t10.passes.fusion.normalize import drop_unit_axes, over_axes
 
 LEAST_RATIO = 8
 """So many rows of a cache, or more, for each that is appended."""
-LEAST_BYTES = 1 << 23
+LEAST_BYTES = 1 << 22
 """Bytes of a cache from which on a copy takes longer than the phases of what is split off, on an IPU Mk2."""
 
 

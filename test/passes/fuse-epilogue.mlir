@@ -96,3 +96,66 @@ func.func @sum_of_negatives(%x: tensor<4x8xf32>) -> tensor<4xf32> {
   %e = linalg.exp ins(%sum : tensor<4xf32>) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
   return %e : tensor<4xf32>
 }
+
+// A residual is added behind the product. If rows of the sum are normalised, it is read again and again, by whole rows: the sum
+// is an operator of its own then, and lies as those read it.
+// CHECK-LABEL: func.func @residual
+// CHECK: "rtensor.operator"
+// CHECK: kind = "contraction"
+// CHECK-NOT: kind = "elementwise"
+// CHECK: return
+func.func @residual(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %r: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %sum = linalg.add ins(%product, %r : tensor<4x6xf32>, tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %sum : tensor<4x6xf32>
+}
+
+// CHECK-LABEL: func.func @normalised_residual
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}{kind = "contraction"
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[P]], %arg2 : {{.*}}{kind = "elementwise"
+// CHECK: %[[M:.*]] = linalg.generic {{.*}} ins(%[[S]] : {{.*}}{kind = "reduction"
+// CHECK: linalg.generic {{.*}} ins(%[[S]], %[[M]] : {{.*}}{kind = "elementwise"
+func.func @normalised_residual(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %r: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %sum = linalg.add ins(%product, %r : tensor<4x6xf32>, tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %rows = tensor.empty() : tensor<4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%rows : tensor<4xf32>) -> tensor<4xf32>
+  %total = linalg.reduce { arith.addf } ins(%sum : tensor<4x6xf32>) outs(%i : tensor<4xf32>) dimensions = [1]
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%sum, %total : tensor<4x6xf32>, tensor<4xf32>) outs(%empty : tensor<4x6xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.divf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+
+// The rounding of the product's sum stays with the product: half as much is moved.
+// CHECK-LABEL: func.func @rounded_residual
+// CHECK: %[[P:.*]] = "rtensor.operator"
+// CHECK: arith.truncf
+// CHECK: kind = "contraction", op_name = {{.*}} -> tensor<4x6xf16>
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %arg2 : tensor<4x6xf16>, tensor<4x6xf16>) {{.*}}{kind = "elementwise"
+func.func @rounded_residual(%x: tensor<4x8xf16>, %w: tensor<8x6xf16>, %r: tensor<4x6xf16>) -> tensor<4x6xf16> {
+  %zero = arith.constant 0.0 : f16
+  %empty = tensor.empty() : tensor<4x6xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf16>, tensor<8x6xf16>) outs(%init : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %sum = linalg.add ins(%product, %r : tensor<4x6xf16>, tensor<4x6xf16>) outs(%empty : tensor<4x6xf16>) -> tensor<4x6xf16>
+  %rows = tensor.empty() : tensor<4xf16>
+  %i = linalg.fill ins(%zero : f16) outs(%rows : tensor<4xf16>) -> tensor<4xf16>
+  %total = linalg.reduce { arith.addf } ins(%sum : tensor<4x6xf16>) outs(%i : tensor<4xf16>) dimensions = [1]
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]} ins(%sum, %total : tensor<4x6xf16>, tensor<4xf16>) outs(%empty : tensor<4x6xf16>) {
+  ^bb0(%p: f16, %q: f16, %o: f16):
+    %s = arith.divf %p, %q : f16
+    linalg.yield %s : f16
+  } -> tensor<4x6xf16>
+  return %y : tensor<4x6xf16>
+}

@@ -174,3 +174,43 @@ def test_small_weights_are_not_joined(tmp_path: Path) -> None:
     projections(tmp_path / "model.onnx")
     names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
     assert names == ["q", "k", "v"]
+
+
+@pytest.mark.usefixtures("_small_weights")
+@pytest.mark.parametrize("rotated", ["q", "qk", "qkv"])
+def test_products_whose_columns_are_heads_are_joined_whole(rotated: str, tmp_path: Path) -> None:
+    """A rotary embedding reads by heads and halves, and has columns split before products are joined."""
+    weights = projections(tmp_path / "model.onnx")
+    model = onnx.ModelProto.FromString((tmp_path / "model.onnx").read_bytes())
+    for name in rotated:
+        width = WIDTHS[name]
+        model.graph.initializer.extend(
+            [
+                numpy_helper.from_array(np.array([ROWS, 2, width // 2]), f"heads_{name}"),
+                numpy_helper.from_array(np.linspace(1, 2, width // 2).astype(np.float16), f"cos_{name}"),
+            ]
+        )
+        model.graph.node.extend(
+            [
+                helper.make_node("Reshape", [f"{name}1", f"heads_{name}"], [f"{name}2"]),
+                helper.make_node("Transpose", [f"{name}2"], [f"{name}3"], perm=[1, 0, 2]),
+                helper.make_node("Split", [f"{name}3"], [f"{name}4", f"{name}5"], axis=2, num_outputs=2),
+                helper.make_node("Neg", [f"{name}5"], [f"{name}6"]),
+                helper.make_node("Concat", [f"{name}6", f"{name}4"], [f"{name}7"], axis=2),
+                helper.make_node("Mul", [f"{name}3", f"cos_{name}"], [f"{name}8"]),
+                helper.make_node("Add", [f"{name}8", f"{name}7"], [f"{name}9"]),
+            ]
+        )
+        made = helper.make_tensor_value_info(f"{name}9", TensorProto.FLOAT16, [2, ROWS, width // 2])
+        model.graph.output[list(WIDTHS).index(name)].CopyFrom(made)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    assert [name for name in operators(executable) if name in WIDTHS or "(+" in name] == ["q (+2)"]
+    x = np.random.default_rng(1).standard_normal((ROWS, DEPTH)).astype(np.float16)
+    found = executable.run({"x": x})
+    for name in rotated:
+        product = x.astype(np.float32) @ weights[f"w{name}"].astype(np.float32) + weights[f"b{name}"]
+        rows = product.reshape(ROWS, 2, -1).transpose(1, 0, 2)
+        first, second = np.split(rows, 2, axis=2)
+        expected = rows * np.linspace(1, 2, rows.shape[2]) + np.concatenate([-second, first], axis=2)
+        np.testing.assert_allclose(found[f"{name}9"], expected, rtol=4e-3, atol=6e-2)

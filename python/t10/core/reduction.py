@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.tile import WIDE_BYTES
+
+WORD_BYTES, PAIR_BYTES = 4, 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,10 +91,32 @@ def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Grou
     return Groups(ranks, table[group])
 
 
-def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
-    """Yield the phases of a reduce-scatter of `n_slots` elements per core through a buffer of `buffer_slots`.
+def part_slots(n_slots: Any, item_bytes: int) -> Any:
+    """Return how many elements parts of `n_slots` elements arrive apart: numbers, arrays, or what records formulas.
 
-    Parts arrive at multiples of `even_slots`.
+    Code adds up words that lie side by side two at a time, and of longer parts 16 bytes.
+    """
+    quads, pairs, words = _units(item_bytes)
+    n_bytes = n_slots * item_bytes
+    unit = np.where(n_bytes > PAIR_BYTES, quads, np.where(n_bytes == WORD_BYTES, words, pairs))
+    return -(-n_slots // unit) * unit
+
+
+def slots_at_once(room_slots: Any, item_bytes: int) -> Any:
+    """Return the elements of a part for which there is room in one phase: whole 16 bytes, or 8, or 4, or one."""
+    quads, pairs, words = _units(item_bytes)
+    few = np.where(room_slots >= pairs, pairs, np.where(room_slots >= words, words, 1))
+    return np.maximum(room_slots - room_slots % quads, few)
+
+
+def _units(item_bytes: int) -> tuple[int, int, int]:
+    """Return the elements in 16 bytes, in 8 and in 4; one of larger elements."""
+    quads, pairs, words = (max(n // item_bytes, 1) for n in (WIDE_BYTES, PAIR_BYTES, WORD_BYTES))
+    return quads, pairs, words
+
+
+def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, item_bytes: int) -> Iterator[Round]:
+    """Yield the phases of a reduce-scatter of `n_slots` elements per core through a buffer of `buffer_slots`.
 
     In round j the core of rank k takes chunk k from rank k + j; as many rounds as fit the buffer share a phase, and a
     chunk larger than the buffer comes in pieces.
@@ -98,7 +124,7 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int
     n_members = who.members.shape[1]
     chunk = chunk_slots(n_slots, n_members)
     piece = min(chunk, buffer_slots)
-    stride = _even(piece, even_slots)
+    stride = int(part_slots(piece, item_bytes))
     at_once = max(buffer_slots // stride, 1)
     for first in range(0, chunk, piece):
         begin = who.ranks * chunk + first
@@ -107,17 +133,13 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int
             yield Round(who, range(start, min(start + at_once, n_members)), begin, widths, stride)
 
 
-def all_rounds(who: Groups, n_slots: int, buffer_slots: int, even_slots: int) -> Iterator[Round]:
+def all_rounds(who: Groups, n_slots: int, buffer_slots: int, item_bytes: int) -> Iterator[Round]:
     """Yield the phases of an all-reduce; of more than two members, a core's own part arrives among the others'."""
     n_members = who.members.shape[1]
     replaces = n_members > 2
     turns = range(n_members) if replaces else range(1, 2)
-    at_once = max(buffer_slots // len(turns) // even_slots * even_slots, 1)
+    at_once = int(slots_at_once(buffer_slots // len(turns), item_bytes))
     for first in range(0, n_slots, at_once):
         width = min(at_once, n_slots - first)
         begin, widths = (np.full(len(who.ranks), n, np.int64) for n in (first, width))
-        yield Round(who, turns, begin, widths, _even(width, even_slots), replaces)
-
-
-def _even(n_slots: int, even_slots: int) -> int:
-    return -(-n_slots // even_slots) * even_slots
+        yield Round(who, turns, begin, widths, int(part_slots(width, item_bytes)), replaces)

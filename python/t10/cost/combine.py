@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Combine, Operand, OperatorSpec, Term
 from t10.core.scalar import identity
 
-EVEN_BYTES = 8
-"""Parts of a reduction arrive at multiples of so many bytes."""
 PARTS, POINTS = 64, 4096
 """Extents of the operator; prices are asked for boxes of any size."""
 
@@ -50,9 +47,3 @@ class Boxes:
 def others_of(n_parts: Any) -> Any:
     """Return how many of a window's parts are of others: its own is one of several."""
     return np.maximum(n_parts - 1, 1)
-
-
-def even_slots(n_slots: Any, dtype: str) -> Any:
-    """Return elements rounded up to whole eight bytes: numbers, arrays, or what records formulas."""
-    unit = max(EVEN_BYTES // size_bytes(dtype), 1)
-    return -(-n_slots // unit) * unit

@@ -21,9 +21,16 @@ from t10.core.geometry import chunk_slots_many
 from t10.core.loads import Places, phase_loads
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.program import ReduceMode
-from t10.core.reduction import Groups, Round, all_rounds, groups, scatter_rounds
+from t10.core.reduction import (
+    Groups,
+    Round,
+    all_rounds,
+    groups,
+    part_slots,
+    scatter_rounds,
+    slots_at_once,
+)
 from t10.core.tile import WIDE_BYTES
-from t10.cost.combine import even_slots
 from t10.cost.exchange import exchange_rates, part_port_cycles, parts_cycles, phase_cycles
 from t10.cost.steps import Steps
 
@@ -46,7 +53,7 @@ def reduce_scatter_formula(
     chunk, rounds = chunk_slots_many(n_slots, n_members), n_members - 1
     buffer_slots = chip.shift_buffer_bytes // size_bytes(spec.acc_dtype)
     piece = np.maximum(np.minimum(chunk, buffer_slots), 1)
-    at_once = np.maximum(buffer_slots // even_slots(piece, spec.acc_dtype), 1)
+    at_once = np.maximum(buffer_slots // part_slots(piece, size_bytes(spec.acc_dtype)), 1)
     n_pieces = -(-chunk // piece)
     last = chunk - (n_pieces - 1) * piece
     full, rest = np.divmod(rounds, at_once)
@@ -73,7 +80,7 @@ def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_membe
     others, item_bytes = n_members - 1, size_bytes(spec.acc_dtype)
     n_parts = np.where(others > 1, n_members, 1)
     room = chip.shift_buffer_bytes // item_bytes // n_parts
-    at_once = np.maximum(room - room % even_slots(1, spec.acc_dtype), 1)
+    at_once = slots_at_once(room, item_bytes)
     full, rest = np.divmod(n_slots, at_once)
 
     def phase(n_slots: Any) -> Any:
@@ -105,9 +112,7 @@ def rounds_cycles(
         return total
     make = all_rounds if mode == "all" else scatter_rounds
     known: dict[tuple[int, int, int, bytes, bytes], int] = {}
-    for one in make(
-        Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, even_slots(1, dtype)
-    ):
+    for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
         # Code asks how its operands are aligned, exchanges in which memory elements they lie.
         begin = one.first * item_bytes
         if is_apart or places is None:

@@ -17,8 +17,6 @@ from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import moved
 from t10.errors import T10Error
 
-EVEN_BYTES = 8
-
 
 def combine_partials(
     builder: Builder, cost: CostModel, context: OperatorContext, mode: ReduceMode
@@ -33,11 +31,12 @@ def combine_partials(
     item_bytes = size_bytes(spec.acc_dtype)
     buffer = builder.shift_buffer(spec.acc_dtype)
     n_buffer = builder.variables[buffer].shape[0]
-    even = max(EVEN_BYTES // item_bytes, 1)
     make = all_rounds if mode == "all" else scatter_rounds
 
     def rounds() -> list[tuple[Pattern, Round]]:
-        made = make(groups(spec, plan, context.output_positions), context.n_output_slots, n_buffer, even)
+        made = make(
+            groups(spec, plan, context.output_positions), context.n_output_slots, n_buffer, item_bytes
+        )
         return [(moved(one.moves, item_bytes), one) for one in made]
 
     kind = builder.kind_of(spec)

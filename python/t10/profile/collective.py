@@ -17,7 +17,6 @@ from t10.cost.reductions import exchange_cycles
 from t10.emit.patterns import in_order, moved, pattern
 
 Random = np.random.Generator
-EVEN_BYTES = 8
 MOST_SLOTS_LOG2 = 13
 ITEM_BYTES = (4, 2)
 
@@ -80,7 +79,7 @@ def _reduction(
     item_bytes: int,
 ) -> Collective:
     """Return the phases of a reduction in all groups; one group has the price of all."""
-    numbers = n_slots, chip.shift_buffer_bytes // item_bytes, EVEN_BYTES // item_bytes
+    numbers = n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes
     patterns = tuple(moved(each.moves, item_bytes) for each in make(who, *numbers))
     one = Groups.one(who.members.shape[1])
     cycles = sum(exchange_cycles(chip, each, item_bytes) for each in make(one, *numbers))

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | `Words` | pairs of f32 registers | f32, or f16 widened | any combination of f32, sums of f16 |
 | `Halves` | f16 registers | f16 | maxima and minima of f16, widened at the end or not; products of f16 |
-| `Accumulators` | AACC[0, 2, 4, 6] | four f16 | sums of f16 |
+| `Accumulators` | AACC[0, 2, 4, 6] | four f16, or f32 | sums of f16; of f32 that are loaded four at a time |
 | `Products` | AACC[0, 2] | two vectors of four f16 | sums of products of f16 along a row |
 | `Integers` | a register of the MRF | an integer | integers and truth values |
 
@@ -290,20 +290,21 @@ class Halves:
 class Accumulators:
     """AACC[0, 2, 4, ...]: zero between outputs, since reading shifts zeros in."""
 
-    form: Form = "h"
     pinned: tuple[Slice, ...] = ()
 
-    def __init__(self, result: int, lanes: int) -> None:
-        """`result` is a f16 value whose sums are kept in f32; four or eight `lanes`."""
+    def __init__(self, result: int, lanes: int, form: Form = "h") -> None:
+        """`result` is a value whose sums are kept in f32: f16 in four or eight `lanes`, or f32 in four."""
         self.result, self.lanes = result, lanes
+        self.form: Form = form
 
     def start(self, code: Code) -> None:
         """Do nothing: they are zero."""
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Accumulate all lanes."""
-        value = mask(s.get(self.result, "h", 0), 0)
-        return [code.add(f"f16v{self.lanes}acc {{}}", "i", value, is_main=False, streams=(AACC,))]
+        value = mask(s.get(self.result, self.form, 0), 0)
+        kind = "f16" if self.form == "h" else "f32"
+        return [code.add(f"{kind}v{self.lanes}acc {{}}", "i", value, is_main=False, streams=(AACC,))]
 
     def folded(self, code: Code) -> Slice:
         """Add the four sums."""

@@ -83,6 +83,8 @@ class Body:
             factors = self._half_factors(result) if self.shape.mode == "rows" and lanes == 4 else None
             if factors is not None:
                 return Products(*factors)
+            if self.shape.is_wide and self.dtypes[result] == "f32" and self.dtypes[0] == "f32":
+                return Accumulators(result, lanes, "w")
             half = result if self.dtypes[result] == "f16" else self._half_source(result)
             if half is not None and lanes >= 4 and self.levels[half] == PER_LANE:
                 return Accumulators(half, lanes)

@@ -11,6 +11,7 @@ from t10.codelets.reduce.state import State
 from t10.core.codelet import FieldKind, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
+from t10.core.tile import WIDE_BYTES
 
 OUT_PACE = "out_pace"
 """The field, and its register, by which the last store of a vector of outputs moves the output's pointer."""
@@ -100,7 +101,8 @@ class RegisterLayout:
         """Add the pointers to the state."""
         task = self.task
         for i, operand in enumerate(task.inputs):
-            self.state.pointer(f"in{i}", "in", Pointer(i), operand.dtype, self.alignment(i))
+            word, is_wide = Pointer(i), self.shape.is_wide
+            self.state.pointer(f"in{i}", "in", word, operand.dtype, self.alignment(i), is_interleaved=is_wide)
         kind: FieldKind = "out" if task.initial else "inout"
         self.state.pointer("out", kind, Pointer(self.out), task.output.dtype, self.alignment(self.out))
 
@@ -112,7 +114,8 @@ class RegisterLayout:
             if number == self.out
             else self.shape.level_of_input(number) == PER_LANE
         )
-        return min(8, size * self.shape.lanes) if is_vector else min(size, WORD_BYTES)
+        most = WIDE_BYTES if self.shape.is_wide and number != self.out else 8
+        return min(most, size * self.shape.lanes) if is_vector else min(size, WORD_BYTES)
 
     def _homes(self) -> RegisterHomes:
         shape = self.shape

@@ -15,7 +15,7 @@ from t10.codelets.nest import Level, Split
 from t10.codelets.reduce.generator import LEAST_REPEATED, Generator
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.pieces import BRIDGES, widened
-from t10.codelets.reduce.shape import ACCESS_BYTES, MOST_UNROLLED, Mode, Shape
+from t10.codelets.reduce.shape import ACCESS_BYTES, MOST_UNROLLED, Mode, Shape, has_wide_sums
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction, identity
@@ -45,6 +45,11 @@ class Kernel:
     combine: Combine
     body: ScalarFunction
     initial: bool
+
+    @property
+    def has_wide_sums(self) -> bool:
+        """Return whether one instruction adds 16 bytes of the input to accumulators."""
+        return has_wide_sums(self.dtypes, self.combine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +113,11 @@ class _Measured:
 
 
 @lru_cache(maxsize=1024)
-def pace(kernel: Kernel, mode: Mode, lanes: int, inputs: tuple[Along, ...]) -> Pace | None:
+def pace(
+    kernel: Kernel, mode: Mode, lanes: int, inputs: tuple[Along, ...], is_wide: bool = False
+) -> Pace | None:
     """Return the pace of a way to walk, None where the code cannot be made."""
-    return _Probe(kernel, mode, lanes, inputs).pace()
+    return _Probe(kernel, mode, lanes, inputs, is_wide).pace()
 
 
 def kernels_of_pieces(kernel: Kernel) -> tuple[Kernel, Kernel] | None:
@@ -135,6 +142,7 @@ class _Probe:
     mode: Mode
     lanes: int
     inputs: tuple[Along, ...]
+    is_wide: bool
 
     def pace(self) -> Pace | None:
         """Return the cycles of all lengths, None where none of them can be made."""
@@ -252,6 +260,7 @@ class _Probe:
             tail,
             Split(None) if is_single else Split(0),
             0 if are_columns else None,
+            self.is_wide,
         )
 
     def near(self, number: int) -> int:
@@ -259,7 +268,7 @@ class _Probe:
         if self.mode != "columns" or not self.inputs[number].columns:
             return 1
         n_bytes = self.lanes * size_bytes(self.kernel.dtypes[number])
-        return self.lanes * (2 if n_bytes > ACCESS_BYTES else 1)
+        return self.lanes * (2 if n_bytes > ACCESS_BYTES and not self.is_wide else 1)
 
 
 @lru_cache(maxsize=4096)

@@ -17,8 +17,9 @@ from typing import Literal
 from t10.codelets.nest import Level, Split, levels, split, split_any, split_first
 from t10.codelets.workers import MOST_DEALT
 from t10.core.dtypes import is_float, size_bytes
+from t10.core.expression import Combine
 from t10.core.task import Task, TaskOperand
-from t10.core.tile import N_WORKERS
+from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 Mode = Literal["rows", "columns", "points"]
 ACCESS_BYTES = 8
@@ -50,7 +51,7 @@ class Shape:
     vectors, strides are element strides of one vector), the shared one first; `outer` are reductions around the inner
     one; `inner` is the level in the repeat block and `steps` its whole vectors. `tail` are elements beyond whole
     vectors: of the inner level in rows mode, of the columns in columns mode. `column` is the columns' place in
-    `parallel`.
+    `parallel`. `is_wide`: the input is loaded 16 bytes at a time, from interleaved memory.
     """
 
     mode: Mode
@@ -62,6 +63,7 @@ class Shape:
     tail: int
     share: Split
     column: int | None = None
+    is_wide: bool = False
 
     @property
     def reductions(self) -> tuple[Level, ...]:
@@ -100,6 +102,16 @@ class Shape:
     def moves(self, number: int) -> bool:
         """Return whether an input's pointer moves within one output."""
         return bool(self.inner.strides[number]) or any(level.strides[number] for level in self.outer)
+
+
+def wide_shapes(task: Task) -> tuple[Shape, ...]:
+    """Return the way to walk a task that takes 16 bytes at once, if there is one: it is worth a count."""
+    if not has_wide_sums(tuple([operand.dtype for operand in task.operands]), task.combine):
+        return ()
+    if not _is_plain(task) or not task.inputs[0].is_interleaved:
+        return ()
+    shape = _columns(task, levels(task), WIDE_BYTES // size_bytes(task.inputs[0].dtype), is_wide=True)
+    return () if shape is None else (shape,)
 
 
 @lru_cache(maxsize=KEPT_TASKS)
@@ -178,7 +190,12 @@ def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
     return Shape("rows", lanes, parallel, outer, inner, inner.extent // lanes, inner.extent % lanes, share)
 
 
-def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
+def has_wide_sums(dtypes: tuple[str, ...], combine: Combine) -> bool:
+    """Return whether one instruction adds 16 bytes of the one input to accumulators; `dtypes` has the output's last."""
+    return len(dtypes) == 2 and combine == "sum" and dtypes[0] in ("f16", "f32")
+
+
+def _columns(task: Task, nest: tuple[Level, ...], lanes: int, *, is_wide: bool = False) -> Shape | None:
     parallel = [level for level in nest if not level.is_reduction]
     contiguous = [level for level in parallel if level.out_stride == 1 and _is_contiguous(level.strides)]
     if not contiguous:
@@ -188,6 +205,8 @@ def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
     rest = [level for level in nest if level is not column]
     if not _is_aligned(task, column, rest, lanes, is_stored=True):
         return None
+    if is_wide and not _operand_is_aligned(task.inputs[0], 0, rest, lanes, WIDE_BYTES):
+        return None
     strides = tuple([s * lanes for s in column.strides])
     vectors = Level(column.axis, -(-column.extent // lanes), strides, column.is_reduction, column.origin)
     around = tuple([vectors if level is column else level for level in parallel])
@@ -195,7 +214,8 @@ def _columns(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
     inner = max(reductions, key=lambda level: level.extent)
     outer = tuple(level for level in reductions if level is not inner)
     tail = column.extent % lanes
-    return Shape("columns", lanes, around, outer, inner, inner.extent, tail, share, around.index(vectors))
+    place = around.index(vectors)
+    return Shape("columns", lanes, around, outer, inner, inner.extent, tail, share, place, is_wide)
 
 
 def _points(task: Task, nest: tuple[Level, ...]) -> Shape:
@@ -240,9 +260,11 @@ def _is_aligned(task: Task, along: Level, rest: list[Level], lanes: int, *, is_s
     return True
 
 
-def _operand_is_aligned(operand: TaskOperand, number: int, rest: list[Level], lanes: int) -> bool:
+def _operand_is_aligned(
+    operand: TaskOperand, number: int, rest: list[Level], lanes: int, most_bytes: int = ACCESS_BYTES
+) -> bool:
     size = size_bytes(operand.dtype)
-    access = min(ACCESS_BYTES, lanes * size)
+    access = min(most_bytes, lanes * size)
     return operand.align_bytes % access == 0 and all(
         level.strides[number] * size % access == 0 for level in rest
     )

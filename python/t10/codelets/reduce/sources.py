@@ -29,6 +29,8 @@ def access(task: Task, shape: Shape, number: int) -> Access:
     """Return how an input is loaded in its loop; raises `Unselectable` for types that are not."""
     dtype = task.inputs[number].dtype
     lanes = shape.lanes if shape.level_of_input(number) == PER_LANE else 1
+    if shape.is_wide:
+        return Access("ld128", 16, False, 4, 1)
     if dtype == "f32":
         return Access("ld64", 8, False, 2, lanes // 2) if lanes > 1 else Access("ld32", 4, False, 1, 1)
     if dtype == "f16":

@@ -46,10 +46,17 @@ class State:
         return tuple(self._words)
 
     def pointer(
-        self, name: str, kind: FieldKind, word: Pointer | Scratch, dtype: str = "", align_bytes: int = 4
+        self,
+        name: str,
+        kind: FieldKind,
+        word: Pointer | Scratch,
+        dtype: str = "",
+        align_bytes: int = 4,
+        *,
+        is_interleaved: bool = False,
     ) -> None:
         """Add a pointer."""
-        self._fields[name] = Field(name, kind, dtype, align_bytes)
+        self._fields[name] = Field(name, kind, dtype, align_bytes, is_interleaved)
         self._words.append(word)
 
     def number(self, name: str, value: Number, kind: FieldKind = "u32") -> int:

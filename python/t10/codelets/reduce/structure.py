@@ -48,6 +48,7 @@ class Structure:
     share: Split
     is_dealt: bool
     column: int | None
+    is_wide: bool
 
     def example(self) -> tuple[Task, Shape]:
         """Return a task and a shape of this structure."""
@@ -75,9 +76,8 @@ class Structure:
         def shape(strides: tuple[int, ...]) -> Shape:
             inner = Level(0, 2, strides, is_reduction=True)
             tail = int(self.has_tail)
-            return Shape(
-                self.mode, self.lanes, parallel, outer, inner, self.steps, tail, self.share, self.column
-            )
+            loops = parallel, outer, inner, self.steps, tail, self.share, self.column
+            return Shape(self.mode, self.lanes, *loops, self.is_wide)
 
         # How an input is accessed depends on whether it moves, and its stride is so many accesses.
         moving = shape(tuple(int(pace != 0) for pace in self.paces))
@@ -107,6 +107,7 @@ def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int
         share=shape.share,
         is_dealt=shape.is_dealt,
         column=shape.column,
+        is_wide=shape.is_wide,
     )
     if n_points > MOST_UNROLLED:
         return found

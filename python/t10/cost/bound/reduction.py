@@ -16,12 +16,19 @@ import numpy as np
 from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.tile import N_WORKERS
+from t10.core.tile import N_WORKERS, WIDE_BYTES
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
-from t10.cost.bound.walks import WalkLoop, axis_order, innermost, may_step_evenly, united_loops
+from t10.cost.bound.walks import (
+    WalkLoop,
+    axis_order,
+    busiest_share,
+    innermost,
+    may_step_evenly,
+    product_of,
+    united_loops,
+)
 
-ACCESS_BYTES, WORD_BYTES = 8, 4
-PAIR = 2
+ACCESS_BYTES, WORD_BYTES, PAIR = 8, 4, 2
 LAUNCH_CYCLES = 12
 """What a vertex of workers takes besides its busiest worker."""
 IMPOSSIBLE = 1 << 40
@@ -88,8 +95,8 @@ class _Nest:
             tuple(size_bytes(dtype) for dtype in dtypes),
             tuple(outputs),
             tuple(contributions),
-            _product([loop.extent for loop in outputs]),
-            _product([loop.extent for loop in contributions]),
+            product_of([loop.extent for loop in outputs]),
+            product_of([loop.extent for loop in contributions]),
             in_windows,
         )
 
@@ -108,8 +115,7 @@ class _Nest:
         paces = [own for own, _ in self.row_ways()] + [own for _, own in self.point_ways()]
         columns = combinations((8, 4, 2), self.members(axis_order(self.spec.output)), self.moving())
         for lanes, members, (_, moving) in columns:
-            own = self.step_pace("columns", lanes, members, moving)
-            paces += [own] if own is not None else []
+            paces += self.column_paces(lanes, members, moving)
         if not paces:
             return None
         once = min(own.once - own.single for own in paces)
@@ -148,10 +154,16 @@ class _Nest:
         column, _ = innermost(self.outputs)
         result: list[Column] = []
         for lanes, members, (when, moving) in combinations((8, 4, 2), self.members(axes), self.moving()):
-            own = self.step_pace("columns", lanes, members, moving)
-            if own is not None:
+            for own in self.column_paces(lanes, members, moving):
                 result.append(self.column(own, column, members, when))
         return result
+
+    def column_paces(self, lanes: int, members: Members, moving: Members) -> list[Pace]:
+        """Return the paces across columns in vectors of so many lanes; 16 bytes may be loaded at once."""
+        found = [self.step_pace("columns", lanes, members, moving)]
+        if self.is_plain and self.kernel.has_wide_sums and lanes * self.sizes[0] == WIDE_BYTES:
+            found.append(self.step_pace("columns", lanes, members, moving, is_wide=True))
+        return [own for own in found if own is not None]
 
     def column(self, own: Pace, column: WalkLoop, members: Members, when: Column) -> Column:
         """Return what a walk takes whose vectors lie along the innermost loop over outputs, if they can."""
@@ -197,7 +209,10 @@ class _Nest:
         ways += [(own, when, self.longest) for when, own in first.point_ways()]
         if not ways or not last:
             return None
-        alone, may_unite = self.joined(_busiest([loop.extent for loop in self.outputs])), self.may_unite()
+        alone, may_unite = (
+            self.joined(busiest_share([loop.extent for loop in self.outputs])),
+            self.may_unite(),
+        )
         best: Column = IMPOSSIBLE
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
@@ -301,7 +316,7 @@ class _Nest:
         """
         per_word = max(WORD_BYTES // self.sizes[-1], 1)
         if per_word == 1:
-            return self.joined(_busiest([loop.extent for loop in self.outputs]))
+            return self.joined(busiest_share([loop.extent for loop in self.outputs]))
         spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
         order = axis_order(spec.output)
         cuts = [self.boxes[:, axis] < spec.extents[axis] for axis in order[1:]] if self.in_windows else []
@@ -411,7 +426,9 @@ class _Nest:
         found = [own for way in combinations(*ways) if (own := self.pace("rows", lanes, way)) is not None]
         return reduce(Pace.or_better, found) if found and any(members) else None
 
-    def step_pace(self, mode: Mode, lanes: int, columns: Members, moving: Members) -> Pace | None:
+    def step_pace(
+        self, mode: Mode, lanes: int, columns: Members, moving: Members, *, is_wide: bool = False
+    ) -> Pace | None:
         """Return the pace across columns or point by point: inputs that move may stand still in the inner reduction."""
         reduced = frozenset(self.spec.reduction_axes)
         ways: list[list[Along]] = []
@@ -419,17 +436,22 @@ class _Nest:
             is_column = bool(columns) and columns[number]
             inner = [moves] if not moves or operand.axes >= reduced else [True, False]
             ways.append([Along(is_column, one, moves) for one in inner])
-        found = [own for way in combinations(*ways) if (own := self.pace(mode, lanes, way)) is not None]
+        paces = [self.pace(mode, lanes, way, is_wide) for way in combinations(*ways)]
+        found = [own for own in paces if own is not None]
         return reduce(Pace.or_better, found) if found else None
 
-    def pace(self, mode: Mode, lanes: int, inputs: tuple[Along, ...]) -> Pace | None:
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the only input is combined as it is, widened or not."""
+        return len(self.spec.inputs) == 1 and all(op.opcode == "arith.extf" for op in self.spec.body.ops)
+
+    def pace(self, mode: Mode, lanes: int, inputs: tuple[Along, ...], is_wide: bool = False) -> Pace | None:
         """Return the pace of a way to walk."""
-        is_plain = len(self.spec.inputs) == 1 and all(op.opcode == "arith.extf" for op in self.spec.body.ops)
         kinds = set(self.kernel.dtypes)
         widest = 1 if not kinds <= {"f16", "f32"} else 4 if "f16" in kinds else 2
-        if lanes > widest * (2 if mode == "columns" and is_plain and widest > 1 else 1):
+        if lanes > widest * (2 if mode == "columns" and self.is_plain and widest > 1 else 1):
             return None
-        return pace(self.kernel, mode, lanes, inputs)
+        return pace(self.kernel, mode, lanes, inputs, is_wide)
 
     def cycles(self, own: Pace, outputs: Column, inner: Column) -> Column:
         """Return the cycles of the busiest worker, which has `outputs`; their inner loop is `inner` points long."""
@@ -476,19 +498,3 @@ def _finals(kernel: Kernel) -> tuple[Pace, ...]:
     inputs = (Along(False, True, True),)
     found = (pace(kernel, "points", 1, inputs), pace(kernel, "rows", 2, inputs))
     return tuple(one for one in found if one is not None)
-
-
-def _busiest(extents: Sequence[Column]) -> Column:
-    """Return the points of the busiest worker where workers share the loop that is dealt out best."""
-    shares = [
-        -(-extent // N_WORKERS) * _product([other for j, other in enumerate(extents) if j != i])
-        for i, extent in enumerate(extents)
-    ]
-    return reduce(np.minimum, shares)
-
-
-def _product(columns: Sequence[Column]) -> Column:
-    result: Column = columns[0] if columns else 1
-    for column in columns[1:]:
-        result = result * column
-    return result

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 
 from t10.core.expression import AffineDim, Operand, OperatorSpec
+from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, both, chosen, either, never, product
 
 Strides = Mapping[int, Column]
@@ -128,3 +130,20 @@ def innermost(loops: Sequence[WalkLoop]) -> tuple[WalkLoop, list[WalkLoop]]:
         rest.append(WalkLoop(chosen(is_it, 1, loop.extent), loop.steps))
         is_found = either(is_found, is_it)
     return first, rest
+
+
+def busiest_share(extents: Sequence[Column]) -> Column:
+    """Return the points of the busiest worker where workers share the loop that is dealt out best."""
+    shares = [
+        -(-extent // N_WORKERS) * product_of([other for j, other in enumerate(extents) if j != i])
+        for i, extent in enumerate(extents)
+    ]
+    return reduce(np.minimum, shares)
+
+
+def product_of(columns: Sequence[Column]) -> Column:
+    """Return the product of columns, 1 of none."""
+    result: Column = columns[0] if columns else 1
+    for column in columns[1:]:
+        result = result * column
+    return result

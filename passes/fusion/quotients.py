@@ -1,0 +1,121 @@
+"""Quotients of a softmax taken behind the product that sums its rows, instead of for every element of a row.
+
+```
+s[i] = sum over j of exp(x[i, j] - m[i])                 e[i, j] = exp(x[i, j] - m[i])
+p[i, j] = exp(x[i, j] - m[i]) / s[i]         becomes     s[i] = sum over j of e[i, j]
+y[i, n] = sum over j of p[i, j] * v[j, n]                y[i, n] = (sum over j of e[i, j] * v[j, n]) / s[i]
+```
+
+The exponential is computed once. No `e` is above 1, as no `p` is, and `s` is the sum of what the product weighs with.
+What is rounded to f16 is `e` instead of `p`: the difference is taken in f16, and the exponential, which is off by less
+than half a unit of the largest `p` in the last place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from t10.core.expression import AffineDim
+from t10.passes.bridge.affine import ZERO, axis_dim
+from t10.passes.bridge.tree import Accumulated, Apply, Read, Scalar, reads, rewrite, spelled, substitute_axes
+from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, is_rounded
+from t10.passes.fusion.views import axes_read
+
+
+def defer_quotients(graph: FusionGraph) -> None:
+    """Take the quotients of every softmax that one product reads behind it, where that are no more of them."""
+    for nest in graph.nests():
+        product = graph.only_user(nest.result)
+        if isinstance(product, Nest) and nest.is_elementwise and nest.epilogue is None:
+            _defer(graph, nest, product)
+
+
+def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
+    quotient = nest.body.operands[0] if is_rounded(nest.body) else nest.body
+    if not isinstance(quotient, Apply) or quotient.opcode != "arith.divf" or not _may_divide(nest, product):
+        return
+    power, divisor = quotient.operands
+    total = graph.owner(divisor.value) if isinstance(divisor, Read) else None
+    (read,) = (read for read in reads(product.body) if read.value == nest.result)
+    if not isinstance(divisor, Read) or not isinstance(total, Nest) or not _is_below_one(graph, power):
+        return
+    by_axis = _axes_of_sum(nest, total, divisor)
+    if by_axis is None or spelled(substitute_axes(total.body, by_axis)) != spelled(power):
+        return
+    divisor_there = substitute_axes(divisor, axes_read(nest, read.dims))
+    if any(product.kinds[axis] != PARALLEL for dim in reads(divisor_there)[0].dims for axis in dim.axes):
+        return
+    body = _in_half(power) if is_rounded(nest.body) else power
+    graph.add(replace(nest, body=body, rank=total.rank))
+    graph.add(replace(total, body=_read_by(graph, nest, by_axis), rank=nest.rank))
+
+    def leaf(scalar: Scalar) -> Scalar:
+        if not isinstance(scalar, Accumulated):
+            return scalar
+        return Apply("arith.divf", (scalar, divisor_there), product.acc_type)
+
+    graph.add(replace(product, epilogue=rewrite(product.epilogue or Accumulated(), leaf)))
+
+
+def _may_divide(nest: Nest, product: Nest) -> bool:
+    """Return whether a product in f32 reads a nest once, and has no more results than that has elements."""
+    is_sum = product.combine == "arith.addf" and product.acc_type == "f32" and is_product(product)
+    n_results = prod(n for n, kind in zip(product.extents, product.kinds, strict=True) if kind == PARALLEL)
+    n_reads = sum(read.value == nest.result for read in product.all_reads)
+    return is_sum and n_reads == 1 and n_results <= prod(nest.extents)
+
+
+def _is_below_one(graph: FusionGraph, power: Scalar) -> bool:
+    """Return whether a scalar is an exponential of what elements are below the largest of a row."""
+    if not isinstance(power, Apply) or power.opcode != "math.exp":
+        return False
+    below = power.operands[0]
+    if (
+        not isinstance(below, Apply)
+        or below.opcode != "arith.subf"
+        or not isinstance(below.operands[1], Read)
+    ):
+        return False
+    largest = graph.owner(below.operands[1].value)
+    return isinstance(largest, Nest) and largest.combine == "arith.maximumf" and largest.epilogue is None
+
+
+def _axes_of_sum(nest: Nest, total: Nest, divisor: Read) -> list[AffineDim] | None:
+    """Return, per axis of a sum, the axis of the nest that divides by it; None where it sums anything but one."""
+    if total.combine != "arith.addf" or total.epilogue is not None or total.kinds.count(REDUCTION) != 1:
+        return None
+    by_axis: list[AffineDim] = [ZERO] * len(total.extents)
+    for mine, theirs in zip(total.out_dims, divisor.dims, strict=True):
+        if mine.terms:
+            by_axis[mine.terms[0].axis] = theirs
+    rest = set(range(len(nest.extents))) - {axis for dim in divisor.dims for axis in dim.axes}
+    summed = total.kinds.index(REDUCTION)
+    if len(rest) != 1 or any(not dim.is_simple for axis, dim in enumerate(by_axis) if axis != summed):
+        return None
+    (axis,) = rest
+    by_axis[summed] = axis_dim(axis)
+    is_whole = all(
+        n == nest.extents[dim.terms[0].axis] for n, dim in zip(total.extents, by_axis, strict=True)
+    )
+    return by_axis if is_whole else None
+
+
+def _read_by(graph: FusionGraph, nest: Nest, by_axis: list[AffineDim]) -> Scalar:
+    """Return what a nest makes, widened, over the axes of the sum: `by_axis` are the nest's by those."""
+    back = {dim.terms[0].axis: axis for axis, dim in enumerate(by_axis)}
+    dims = tuple(axis_dim(back[dim.terms[0].axis]) if dim.terms else ZERO for dim in nest.out_dims)
+    made = Read(nest.result, dims)
+    return made if graph.types[nest.result] == "f32" else Apply("arith.extf", (made,), "f32")
+
+
+def _in_half(power: Scalar) -> Scalar:
+    """Return the exponential of a difference rounded to f16: of two f16 computed as f16."""
+    assert isinstance(power, Apply)
+    (below,) = power.operands
+    assert isinstance(below, Apply)
+    value, largest = below.operands
+    if not isinstance(value, Apply) or value.opcode != "arith.extf":
+        return Apply("arith.truncf", (power,), "f16")
+    difference = Apply("arith.subf", (value.operands[0], Apply("arith.truncf", (largest,), "f16")), "f16")
+    return Apply("math.exp", (difference,), "f16")

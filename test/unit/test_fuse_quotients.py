@@ -1,0 +1,86 @@
+"""Quotients of a softmax are taken behind the product that reads it; the exponential is computed once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import t10
+from t10.backend import run_on_tiles
+from t10.driver import Executable
+
+HEADS, QUERIES = 2, 5
+
+
+def attention(path: Path, dtype: int, keys: int, depth: int, *, twice: bool = False) -> None:
+    """Write a model of a softmax of given scores and its product with values; `twice` it is an output, too."""
+    shapes = {"s": (HEADS, QUERIES, keys), "v": (HEADS, keys, depth), "y": (HEADS, QUERIES, depth), "p": ()}
+    shapes["p"] = shapes["s"]
+    ports = {name: helper.make_tensor_value_info(name, dtype, shape) for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("Softmax", ["s"], ["p"], name="softmax", axis=-1),
+        helper.make_node("MatMul", ["p", "v"], ["y"], name="values"),
+    ]
+    outputs = [ports["y"], ports["p"]] if twice else [ports["y"]]
+    graph = helper.make_graph(nodes, "attention", [ports["s"], ports["v"]], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+
+
+def divides(executable: Executable) -> list[str]:
+    """Return the operators in which something is divided."""
+    specs = executable.plan.graph.operators
+    scalars = {spec.name: [spec.body, *([spec.epilogue] if spec.epilogue else [])] for spec in specs}
+    return [
+        name
+        for name, parts in scalars.items()
+        if any(op.opcode == "arith.divf" for f in parts for op in f.ops)
+    ]
+
+
+def expected(s: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    wide = s.astype(np.float64)
+    powers = np.exp(wide - wide.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ v.astype(np.float64)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(TensorProto.FLOAT, 2e-6), (TensorProto.FLOAT16, 1e-3)])
+@pytest.mark.parametrize("on_tiles", [False, True])
+def test_quotients_are_taken_behind_the_product(
+    dtype: int, tolerance: float, on_tiles: bool, tmp_path: Path
+) -> None:
+    attention(tmp_path / "model.onnx", dtype, keys=24, depth=16)
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=on_tiles)
+    assert divides(executable) == ["values"]
+    kind = np.float32 if dtype == TensorProto.FLOAT else np.float16
+    rng = np.random.default_rng(0)
+    v = rng.uniform(-1, 1, (HEADS, 24, 16)).astype(kind)
+    scores = rng.standard_normal((HEADS, QUERIES, 24)) * 4
+    # Equal scores, one that leaves nothing for others, what is masked, and numbers that are all far below 0.
+    scores[0, 0], scores[0, 1, 3], scores[1, 0, ::2] = 0, 900, -65504
+    scores[1, 1] -= 30_000
+    s = scores.astype(kind)
+    found = (
+        run_on_tiles(executable, {"s": s, "v": v}).outputs if on_tiles else executable.run({"s": s, "v": v})
+    )
+    np.testing.assert_allclose(found["y"], expected(s, v), atol=tolerance)
+
+
+def test_sums_of_what_is_not_divided_may_be_beyond_f16(tmp_path: Path) -> None:
+    attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys=64, depth=16)
+    s, v = np.zeros((HEADS, QUERIES, 64), np.float16), np.full((HEADS, 64, 16), 60_000, np.float16)
+    for partials in ("f32", "mixed", "f16"):
+        executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False, partials=partials)
+        np.testing.assert_allclose(executable.run({"s": s, "v": v})["y"], 60_000, rtol=2e-2)
+
+
+@pytest.mark.parametrize(("keys", "depth", "twice"), [(8, 16, False), (24, 16, True)])
+def test_quotients_stay_where_they_are(keys: int, depth: int, twice: bool, tmp_path: Path) -> None:
+    """Where there are more results, and where somebody else reads the softmax."""
+    attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys, depth, twice=twice)
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    assert divides(executable) == ["softmax.div"]
