@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError, T10Error
 from t10.frontend.constant_inputs import computed_constants
+from t10.frontend.contributed import READ, rewrite_contributed
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
 from t10.frontend.fixed_inputs import fix_inputs
@@ -29,6 +30,7 @@ from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.packed_weights import widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
@@ -48,6 +50,9 @@ from t10.frontend.wide_operators import compute_in_single
 _onnx: Any = onnx  # some of its functions are typed in part only
 
 ShapeOverride = Sequence[int] | int
+
+_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed)
+"""What is done until there is nothing left to do: each returns whether it changed the model."""
 
 HALF = "fp16"
 """The one value of `dtype`: wide floats become f16."""
@@ -162,12 +167,13 @@ def _prepared(
     fix_inputs(model, constants or {})
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
+    widen_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
         expand_contributed(model)
     model = raise_opset(model)
     use_declared_shapes(model)
     check_static_inputs(model, frozenset(weights.names))
-    refused = _taken_out(model, unknown_operators(model, source))
+    refused = _taken_out(model, unknown_operators(model, source, READ))
     legalize(model)
     model = without_ceil_mode(model, source)
     if dtype == HALF:
@@ -176,11 +182,11 @@ def _prepared(
     model = expand_functions(model)
     if dtype != HALF:
         expand_contributed(model)
-    refused += _taken_out(model, unknown_operators(model, source))
+    refused += _taken_out(model, unknown_operators(model, source, READ))
     lift_weights(model, weights)
     model = infer_shapes(model, source)
     check_sizes(model, source)
-    while fold_constants(model) or expand_sequences(model) or rewrite(model):
+    while any(step(model) for step in _STEPS):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
