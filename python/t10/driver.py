@@ -290,7 +290,8 @@ def compile(
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
     for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
     `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
-    `dtype` fp16 turns f32, f64 and bf16 into f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
+    `dtype` fp16 turns f32, f64 and bf16 into f16, bf16=f32 and bf16=f16 bf16 alone;
+    `constants` fixes inputs; `keep_f64` leaves islands of f64 alone;
     `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` is the type of sums of f16 (f32,
     f16, auto); `executor` searches operators, not this process's threads; `program` counts the program's bytes;
     `cache` is a folder for what was found before. Raises `InputError`, `UnsupportedOpError`, `InfeasiblePlanError`.

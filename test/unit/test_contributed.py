@@ -322,7 +322,10 @@ def of_groups(
         if array.ndim != 4 or array.shape[3] != size:
             return array
         return np.stack(
-            [np.pad(a[:, :e], ((0, 0), (0, a.shape[1] - e), (0, 0))) for a, e in zip(array, ends, strict=True)]
+            [
+                np.pad(a[:, :e], ((0, 0), (0, a.shape[1] - e), (0, 0)))
+                for a, e in zip(array, ends, strict=True)
+            ]
         )
 
     return inputs, attributes, meant

@@ -38,9 +38,9 @@ def import_model(
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
     `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
-    `constants` fixes inputs, which are inputs no longer (all of them ONNX only); `keep_f64` leaves islands of f64
-    as they are (`t10.frontend.double_islands`). The module lives in `context`, a new
-    one by default. Raises `InputError` for a file that cannot be read as a model and
+    bf16=f32 and bf16=f16 bf16 alone, `constants` fixes inputs, which are inputs no longer (all of them ONNX
+    only); `keep_f64` leaves islands of f64 as they are (`t10.frontend.double_islands`). The module
+    lives in `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and
     for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
     context = context if context is not None else new_context()

@@ -25,7 +25,7 @@ from t10.frontend.declared import use_declared_shapes
 from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
-from t10.frontend.half import to_half
+from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
@@ -55,7 +55,7 @@ _STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed)
 """What is done until there is nothing left to do: each returns whether it changed the model."""
 
 HALF = "fp16"
-"""The one value of `dtype`: wide floats become f16."""
+"""The value of `dtype` by which f32 becomes f16 too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ def load_onnx(
     """Return the model of an .onnx file, ready for import.
 
     `shapes` gives extents by input name (`{"input_ids": (1, 128)}`) or by dim parameter (`{"batch": 1}`); `dtype` fp16
-    turns wide floats into f16 (`t10.frontend.half`). External data is read from beside the file. Raises `InputError`
-    for a file that is missing, is no ONNX model or breaks ONNX's rules, for unknown names in `shapes`, and for dims
-    that stay dynamic.
+    turns wide floats into f16, `bf16=f32` and `bf16=f16` those of bf16 alone (`t10.frontend.half`).
+    External data is read from beside the file. Raises `InputError` for a file that is missing, is no ONNX model or
+    breaks ONNX's rules, for unknown names in `shapes`, and for dims that stay dynamic.
     """
     file = Path(path)
     model = read_onnx(file)
@@ -158,8 +158,8 @@ def _prepared(
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
 ) -> LoadedModel:
-    if dtype not in (None, HALF):
-        raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
+    if dtype is not None and dtype not in CHANGES:
+        raise InputError(f"--dtype is {dtype!r} (expected {', '.join(CHANGES)})")
     check_rules(model, source)
     plain_domain(model)
     weights = Weights()
@@ -176,8 +176,8 @@ def _prepared(
     refused = _taken_out(model, unknown_operators(model, source, READ))
     legalize(model)
     model = without_ceil_mode(model, source)
-    if dtype == HALF:
-        model = to_half(model, weights, source)
+    if dtype is not None:
+        model = change_floats(model, weights, source, CHANGES[dtype])
     compute_in_single(model)
     model = expand_functions(model)
     if dtype != HALF:
@@ -194,7 +194,10 @@ def _prepared(
     refused += _taken_out(model, beyond_limits(model, source))
     refused += _taken_out(model, beyond_unsigned(model, source))
     declared = declared_unsigned(model)
-    if not refused:
+    if refused:  # The others are looked at as they would be lowered.
+        expand_selections(model)
+        model = infer_shapes(model, source)
+    else:
         lift_weights(model, weights)
         expand_unsigned(model)
         model = infer_shapes(model, source)

@@ -109,7 +109,9 @@ def _step(site: Site) -> _Step | None:
     start: int | str = 0
     if n_new != n_total:
         lengths = site.constant_input(_LENGTHS)
-        found: set[int] = set() if lengths is None else {int(each) + 1 - n_new for each in lengths.reshape(-1)}
+        found: set[int] = (
+            set() if lengths is None else {int(each) + 1 - n_new for each in lengths.reshape(-1)}
+        )
         if len(found) == 1:
             start = found.pop()
         else:
