@@ -30,7 +30,7 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "constants", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "constants", "bounds", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 EXIT_CODES = (
     "exit codes: 0 done, 1 verification failed, 2 bad input, 3 unsupported operator, 4 does not fit, "
@@ -55,6 +55,7 @@ class Arguments:
     partials_tolerance: float | None = None
     frontend: str = "t10"
     constants: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
     exhaustive: bool = False
@@ -149,6 +150,14 @@ def _add_compile(
         required=True,
         metavar="OUT",
         help="folder to write; one that T10 wrote before is replaced as a whole, any other must be new or empty",
+    )
+    compile_.add_argument(
+        "--bound",
+        dest="bounds",
+        action="append",
+        metavar="NAME=N",
+        help="give a result as long as the data says (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
+        "of the operator or of its result) N rows: an output NAME.count says how many are meant; repeatable",
     )
     add_prove(compile_, default=False)
     compile_.add_argument(

@@ -19,6 +19,8 @@ from t10.plan.options import PlanOptions
 
 OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap")
 """Arguments that are options of the planner by the same name."""
+_LONGEST = 9
+"""Most digits of an extent."""
 
 
 def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
@@ -43,6 +45,22 @@ def constants_of(arguments: Arguments) -> dict[str, NDArray[Any]]:
             )
         constants[name] = read_array(values) if values.endswith(".npy") else _numbers(values, text)
     return constants
+
+
+def bounds_of(arguments: Arguments) -> dict[str, int]:
+    """Return the extents given with `--bound`, by name of an operator or of its result."""
+    bounds: dict[str, int] = {}
+    for text in arguments.bounds:
+        name, _, extent = text.rpartition("=")
+        if (
+            not name
+            or not (extent.isascii() and extent.isdigit())
+            or len(extent) > _LONGEST
+            or name in bounds
+        ):
+            raise InputError(f"--bound {text!r} is malformed or repeated (expected NAME=N)")
+        bounds[name] = int(extent)
+    return bounds
 
 
 def _numbers(values: str, text: str) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError, T10Error
+from t10.frontend.bounds import bound_results
 from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.contributed import READ, rewrite_contributed
 from t10.frontend.data_dependent import data_dependent
@@ -90,6 +91,7 @@ def load_onnx(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
 ) -> LoadedModel:
     """Return the model of an .onnx file, ready for import.
 
@@ -102,7 +104,14 @@ def load_onnx(
     model = read_onnx(file)
     folder, source = file.parent, str(path)
     return prepare(
-        model, source=source, folder=folder, own=file, shapes=shapes, dtype=dtype, constants=constants
+        model,
+        source=source,
+        folder=folder,
+        own=file,
+        shapes=shapes,
+        dtype=dtype,
+        constants=constants,
+        bounds=bounds,
     )
 
 
@@ -136,13 +145,15 @@ def prepare(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie, `own` its own file.
 
-    Changes `model`. `constants` fixes inputs: they are inputs no longer. Errors say which file they are of.
+    Changes `model`. `constants` fixes inputs: they are inputs no longer; `bounds` gives results that data decide an
+    extent. Errors say which file they are of.
     """
     try:
-        return _prepared(model, source, folder, own, shapes, dtype, constants)
+        return _prepared(model, source, folder, own, shapes, dtype, constants, bounds or {})
     except T10Error as error:
         if error.location is None and not error.message.startswith(source):
             error.location = source
@@ -157,6 +168,7 @@ def _prepared(
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
+    bounds: Mapping[str, int],
 ) -> LoadedModel:
     if dtype is not None and dtype not in CHANGES:
         raise InputError(f"--dtype is {dtype!r} (expected {', '.join(CHANGES)})")
@@ -184,7 +196,7 @@ def _prepared(
         expand_contributed(model)
     refused += _taken_out(model, unknown_operators(model, source, READ))
     lift_weights(model, weights)
-    model = infer_shapes(model, source)
+    model = bound_results(infer_shapes(model, source), bounds, source)
     check_sizes(model, source)
     while any(step(model) for step in _STEPS):
         model = infer_shapes(model, source)
