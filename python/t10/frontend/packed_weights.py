@@ -4,6 +4,7 @@
     float8 of 4 kinds, float4         -> f16                 every value of them is one of f16
     float8e8m0                        -> f32                 powers of 2 that f16 has not
     bits in bytes of MatMulNBits      -> int8, uint8         [columns, blocks, bytes] as [rows, columns]
+    int32 that is dequantised         -> f32                 biases of quantised networks: what they stand for
 
 What is computed from them, a product or a scale, is written as DequantizeLinear says it.
 """
@@ -44,7 +45,7 @@ def widen_weights(model: Any, weights: Weights) -> None:
     store = _Store(model.graph, weights)
     nodes: list[Any] = []
     for node in model.graph.node:
-        write = _WRITERS.get(node.op_type) if node.domain == DOMAIN else None
+        write = _WRITERS.get((node.domain, node.op_type))
         nodes.extend([node] if write is None else write(node, store) or [node])
     replace_all(model.graph.node, nodes)
     store.commit()
@@ -93,17 +94,18 @@ class _Store:
                 return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
         return next(tuple(t.dims) for t in self.graph.initializer if t.name == name)
 
+    def values(self, name: str) -> Array | None:
+        """Return the values of a constant, None where it came without them."""
+        small = next((t for t in self.graph.initializer if t.name == name), None)
+        return numpy_helper.to_array(small) if small is not None else self.weights.values.get(name)
+
     def derived(self, name: str, word: str, change: Callable[[Array], Array]) -> str:
         """Return the name of a constant made of another; one without values makes one without."""
         made = f"{name}.{word}"
         if made in self.taken:
             return made
         self.taken.add(made)
-        small = next((t for t in self.graph.initializer if t.name == name), None)
-        if small is not None:
-            values: Array | None = numpy_helper.to_array(small)
-        else:
-            values = self.weights.values.get(name)
+        values = self.values(name)
         dtype = onnx.helper.tensor_dtype_to_np_dtype(self.kind(name))
         result = change(np.zeros(self.shape(name), dtype) if values is None else values)
         kind = onnx.helper.np_dtype_to_tensor_dtype(result.dtype)
@@ -205,7 +207,26 @@ def _gather(node: Any, store: _Store) -> list[Any] | None:
     return nodes
 
 
-_WRITERS: dict[str, Callable[[Any, _Store], list[Any] | None]] = {
-    "GatherBlockQuantized": _gather,
-    "MatMulNBits": _matmul,
+def _bias(node: Any, store: _Store) -> list[Any] | None:
+    """Write what integers of 32 bits stand for as a constant of as many bytes: it is rounded as on the chip."""
+    bias, scale, zero = [*node.input, ""][:3]
+    axis = next((int(a.i) for a in node.attribute if a.name == "axis"), 1)
+    is_plain = all(a.name == "axis" for a in node.attribute) and all(map(store.is_constant, (bias, scale)))
+    level = store.values(zero) if zero else None
+    is_moved = bool(zero) and (level is None or bool(level.any()))
+    if is_moved or not is_plain or store.kind(bias) != _T.INT32 or store.kind(scale) != _T.FLOAT:
+        return None
+    factor, shape = store.values(scale), store.shape(bias)
+    if factor is None or store.values(bias) is None or factor.ndim > 1 or not shape:
+        return None
+    extents = [-1 if place == axis % len(shape) else 1 for place in range(len(shape))]
+    spread = factor.reshape(extents) if factor.size > 1 else factor.reshape(())
+    made = store.derived(bias, f"times.{scale}", lambda array: array.astype(np.float32) * spread)
+    return [onnx.helper.make_node("Identity", [made], [node.output[0]], name=node.name)]
+
+
+_WRITERS: dict[tuple[str, str], Callable[[Any, _Store], list[Any] | None]] = {
+    (DOMAIN, "GatherBlockQuantized"): _gather,
+    (DOMAIN, "MatMulNBits"): _matmul,
+    ("", "DequantizeLinear"): _bias,
 }
