@@ -287,16 +287,16 @@ def compile(
 ) -> Executable:
     """Return a model compiled for a chip.
 
-    `model` is a file (ONNX, text of onnx-mlir, StableHLO or linalg), a program of `torch.export`, or an imported model.
-    `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter
-    for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py;
-    `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans are kept;
-    `dtype` fp16 turns f32, f64 and bf16 into f16, bf16=f32 and bf16=f16 bf16 alone;
-    `constants` fixes inputs; `bounds` gives
-    results of which data decide the extent one (docs/import-and-fuse.md); `keep_f64` leaves islands of f64 alone;
-    `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` is the type of sums of f16 (f32,
-    f16, auto); `executor` searches operators, not this process's threads; `program` counts the program's bytes;
-    `cache` is a folder for what was found before. Raises `InputError`, `UnsupportedOpError`, `InfeasiblePlanError`.
+    `model` is a file (ONNX, text of onnx-mlir, StableHLO or linalg), a program of `torch.export`, or an imported
+    model. `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim
+    parameter for dims that the model leaves open; `options` are the planner's; `cost_model` is ipu, t10-paper or
+    FILE.py; `codelets` are files that declare codelets of yours; `plan` is a plan.json or a file of pins whose plans
+    are kept; `dtype` fp16 turns f32, f64 and bf16 into f16, bf16=f32 and bf16=f16 bf16 alone; `constants` fixes
+    inputs; `bounds` gives results of which data decide the extent one (docs/import-and-fuse.md); `keep_f64` leaves
+    islands of f64 alone; `frontend` onnx-mlir has that read the model first (docs/onnx-mlir.md); `partials` is the
+    type of sums of f16 (f32, f16, auto); `executor` searches operators, not this process's threads; `program` counts
+    the program's bytes; `cache` is a folder for what was found before. Raises `InputError`, `UnsupportedOpError`,
+    `InfeasiblePlanError`.
     """
     from t10.passes.pipeline import compile_module
     from t10.plan.fronts.pins import read_pins
@@ -315,19 +315,15 @@ def compile(
         )  # fmt: skip
     clock.stop()
     return Executable(
-        plan=compiled.plan,
-        chip=spec,
-        module=compiled.text,
+        plan=compiled.plan, chip=spec, module=compiled.text,
         weights={**as_stored(imported.weights, compiled.plan.graph.weights), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=registry.name_of(costs),
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,
-        codelets=tuple(str(path) for path in codelets),
-        code=code,
+        codelets=tuple(str(path) for path in codelets), code=code,
         options={**_as_json(chosen), **asked.as_options()},
-        planner_seconds=clock.seconds,
-        parts=compiled.parts,
-    )
+        planner_seconds=clock.seconds, parts=compiled.parts,
+    )  # fmt: skip
 
 
 def _imported(

@@ -206,21 +206,29 @@ def _prepared(
     refused += _taken_out(model, beyond_limits(model, source))
     refused += _taken_out(model, beyond_unsigned(model, source))
     declared = declared_unsigned(model)
-    if refused:  # The others are looked at as they would be lowered.
-        expand_selections(model)
-        model = infer_shapes(model, source)
-    else:
-        lift_weights(model, weights)
-        expand_unsigned(model)
-        model = infer_shapes(model, source)
-        expand_reversals(model)
-        expand_selections(model)
-        lift_weights(model, weights)
-        model = infer_shapes(model, source, strict=True)
-        check_static_outputs(model)
-        _check(model, source)
+    model = _as_looked_at(model, source) if refused else _finished(model, source, weights)
     refuse_nan(weights.values, source)
     return _loaded(model, source, weights, refused, declared)
+
+
+def _as_looked_at(model: Any, source: str) -> Any:
+    """Return a model of which nodes were taken out, the others as they would be lowered."""
+    expand_selections(model)
+    return infer_shapes(model, source)
+
+
+def _finished(model: Any, source: str, weights: Weights) -> Any:
+    """Return a model as it is lowered."""
+    lift_weights(model, weights)
+    expand_unsigned(model)
+    model = infer_shapes(model, source)
+    expand_reversals(model)
+    expand_selections(model)
+    lift_weights(model, weights)
+    model = infer_shapes(model, source, strict=True)
+    check_static_outputs(model)
+    _check(model, source)
+    return model
 
 
 def _loaded(
