@@ -126,7 +126,7 @@ docs: dev  ## Rewrite the generated pages of docs/
 
 .PHONY: bench
 bench: dev  ## Run every script of benchmarks/
-	@for script in benchmarks/*.py benchmarks/planner benchmarks/torch_exports; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/*.py benchmarks/planner benchmarks/torch_exports benchmarks/real_exports; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 .PHONY: clean
 clean:  ## Remove builds and caches, keep .venv

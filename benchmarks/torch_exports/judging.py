@@ -30,7 +30,10 @@ _onnx: Any = onnx  # typed in part only
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of a module, exporter and opset; `note` says how ONNX Runtime differs from PyTorch, if it does."""
+    """What became of a module, exporter and opset; `note` says how ONNX Runtime differs from PyTorch, if it does.
+
+    `tiles` is what the simulator of tiles gave, where the plan simulator passes.
+    """
 
     sample: str
     exporter: str
@@ -39,6 +42,13 @@ class Row:
     reason: str = ""
     note: str = ""
     seconds: float = 0.0
+    tiles: str = ""
+    tiles_reason: str = ""
+
+    @property
+    def is_passed_by_all(self) -> bool:
+        """Return whether both engines compute what they should."""
+        return self.status == self.tiles == "pass"
 
 
 def rows(jobs: Sequence[Job], folder: Path, processes: int, progress: Callable[[Verdict], None]) -> list[Row]:
@@ -59,7 +69,8 @@ def rows(jobs: Sequence[Job], folder: Path, processes: int, progress: Callable[[
             found.append(Row(each.sample, each.exporter, each.opset, EXPORTER, each.refusal))
         else:
             parts = (verdict.status, verdict.reason, notes[verdict.name], round(verdict.seconds, 2))
-            found.append(Row(each.sample, each.exporter, each.opset, *parts))
+            tiles = (verdict.tiles, verdict.tiles_reason)
+            found.append(Row(each.sample, each.exporter, each.opset, *parts, *tiles))
     return found
 
 

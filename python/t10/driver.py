@@ -277,6 +277,7 @@ def compile(
     plan: str | Path | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
     keep_f64: bool = False,
     frontend: str = "t10",
     frontend_flags: str | Sequence[str] = (),
@@ -291,7 +292,8 @@ def compile(
     `chip` is a bundled chip's name, a chip file or a `ChipSpec`; `shapes` gives extents by input name or dim parameter;
     `options` are the planner's; `cost_model` is ipu, t10-paper or FILE.py; `codelets` are files that declare codelets
     of yours; `plan` is a plan.json or a file of pins whose plans are kept; `dtype` fp16 turns f32, f64 and bf16 into
-    f16; `constants` fixes inputs; `keep_f64` leaves islands of f64 alone; `frontend` onnx-mlir has that, with
+    f16, bf16=f32 and bf16=f16 bf16 alone; `constants` fixes inputs; `bounds` gives results of which data decide the
+    extent one (docs/import-and-fuse.md); `keep_f64` leaves islands of f64 alone; `frontend` onnx-mlir has that, with
     `frontend_flags`, read the model first; `partials` is the type of sums of f16 (f32, f16, auto); `executor` searches
     operators, not this process's threads; `program` counts the program's bytes; `cache` is a folder. Raises `T10Error`.
     """
@@ -304,7 +306,7 @@ def compile(
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
     clock = _Stopwatch(progress, "import")
-    imported = _imported(model, frontend, frontend_flags, shapes, dtype, constants, keep_f64)
+    imported = _imported(model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
@@ -312,19 +314,15 @@ def compile(
         )  # fmt: skip
     clock.stop()
     return Executable(
-        plan=compiled.plan,
-        chip=spec,
-        module=compiled.text,
+        plan=compiled.plan, chip=spec, module=compiled.text,
         weights={**as_stored(imported.weights, compiled.plan.graph.weights), **compiled.constants},
         source=Path(imported.source).name,
         cost_model=registry.name_of(costs),
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,
-        codelets=tuple(str(path) for path in codelets),
-        code=code,
+        codelets=tuple(str(path) for path in codelets), code=code,
         options={**_as_json(chosen), **asked.as_options()},
-        planner_seconds=clock.seconds,
-        parts=compiled.parts,
-    )
+        planner_seconds=clock.seconds, parts=compiled.parts,
+    )  # fmt: skip
 
 
 def _imported(
@@ -334,6 +332,7 @@ def _imported(
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
+    bounds: Mapping[str, int] | None,
     keep_f64: bool,
 ) -> ImportedModel:
     """Return a model as linalg; a file may be read by onnx-mlir before T10 reads it."""
@@ -353,7 +352,13 @@ def _imported(
         return import_torch(model, keep_f64=keep_f64)
     with readable(Path(model), frontend, flags) as (file, source):
         imported = import_model(
-            file, shapes=shapes, dtype=dtype, constants=constants, keep_f64=keep_f64, source=source
+            file,
+            shapes=shapes,
+            dtype=dtype,
+            constants=constants,
+            bounds=bounds,
+            keep_f64=keep_f64,
+            source=source,
         )
         return replace(imported, source=str(model))
 

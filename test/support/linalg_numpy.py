@@ -261,6 +261,8 @@ class _Body:
             return UNARY[op.name](operands[0])
         if op.name in BINARY:
             return BINARY[op.name](operands[0], operands[1])
+        if op.name in ("arith.uitofp", "arith.extui") and operands[0].dtype.kind == "i":
+            operands[0] = operands[0].view(f"u{operands[0].itemsize}")
         if op.name in CASTS:
             return operands[0].astype(_dtype(value.type))
         if op.name == "arith.select":

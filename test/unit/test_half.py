@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx as untyped_onnx
 import pytest
@@ -12,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from support import models
 
 from t10.cli.entry import main
-from t10.errors import InputError
+from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.half import LARGEST, half_array
 from t10.frontend.importer import import_model, import_proto
 
@@ -91,6 +92,34 @@ def test_what_takes_no_f16_keeps_its_type() -> None:
 def test_other_wide_floats_are_converted(kind: int) -> None:
     model = _model([node("Cast", ["x"], ["c"], to=kind), node("Relu", ["c"], ["y"])], kind)
     assert _types(import_proto(model, source="m", dtype="fp16").module).count("f16") >= 2
+
+
+@pytest.mark.parametrize(("dtype", "text"), [("bf16=f32", "f32"), ("bf16=f16", "f16"), ("fp16", "f16")])
+def test_bf16_is_computed_in_another_type(dtype: str, text: str) -> None:
+    weights = np.linspace(-3, 3, 20, dtype=np.float32).astype(ml_dtypes.bfloat16)
+    nodes = [
+        node("Cast", ["x"], ["c"], to=TensorProto.BFLOAT16),
+        node("Mul", ["c", "w"], ["m"]),
+        node("Cast", ["m"], ["y"], to=TensorProto.FLOAT),
+    ]
+    model = _model(nodes, w=weights)
+    del model.graph.input[0].type.tensor_type.shape.dim[:]
+    for extent in (4, 20):
+        model.graph.input[0].type.tensor_type.shape.dim.add().dim_value = extent
+    imported = import_proto(model, source="m", dtype=dtype)
+    assert imported.weights["w"].dtype == np.dtype(f"float{text[1:]}")
+    np.testing.assert_array_equal(imported.weights["w"].astype(np.float32), weights.astype(np.float32))
+    assert "bf16" not in _types(imported.module)
+    assert f"xf{text[1:]}>" in _types(imported.module)
+
+
+def test_bf16_without_a_choice_is_refused_and_says_so() -> None:
+    model = _model(
+        [node("Cast", ["x"], ["c"], to=TensorProto.BFLOAT16), node("Relu", ["c"], ["y"])],
+        TensorProto.BFLOAT16,
+    )
+    with pytest.raises(UnsupportedOpError, match="--bf16 f32"):
+        import_proto(model, source="m")
 
 
 def test_casts_and_constants_inside_nodes_follow() -> None:

@@ -97,6 +97,20 @@ def test_a_single_node_is_told_in_one_line() -> None:
     assert caught.value.hint
 
 
+def test_selections_beside_what_is_refused_are_not_listed() -> None:
+    """The loop over the experts of a mixture: its NonZero is refused, and the TopK that chose them is not."""
+    nodes = [
+        node("TopK", ["x", "two"], ["best", "chosen"], name="router"),
+        node("Equal", ["chosen", "first"], ["mask"]),
+        node("NonZero", ["mask"], ["y"], name="rows"),
+    ]
+    constants = {"two": np.array([2]), "first": np.array(0)}
+    model = _model(nodes, [value("x", FLOAT, [4, 3])], [value("y", TensorProto.INT64, None)], **constants)
+    with pytest.raises(UnsupportedOpError, match="operator 'rows': NonZero makes") as caught:
+        import_proto(model, source="m")
+    assert caught.value.details == ()
+
+
 def test_an_operator_newer_than_the_stated_opset_is_told() -> None:
     model = _model(
         [node("Gelu", ["x"], ["y"], name="gelu")], [value("x", FLOAT, [3])], [value("y", FLOAT, [3])]

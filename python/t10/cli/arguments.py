@@ -30,7 +30,7 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "varied", "constants", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models")
 """Options that may be given several times."""
 MOST_JOBS = 1024
 EXIT_CODES = (
@@ -58,6 +58,7 @@ class Arguments:
     frontend: str = "t10"
     frontend_flags: str = ""
     constants: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
     parallelism: float | None = None
     padding: float | None = None
     exhaustive: bool = False
@@ -154,6 +155,14 @@ def _add_compile(
         required=True,
         metavar="OUT",
         help="folder to write; one that T10 wrote before is replaced as a whole, any other must be new or empty",
+    )
+    compile_.add_argument(
+        "--bound",
+        dest="bounds",
+        action="append",
+        metavar="NAME=N",
+        help="give a result as long as the data says (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
+        "of the operator or of its result) N rows: an output NAME.count says how many are meant; repeatable",
     )
     add_prove(compile_, default=False)
     compile_.add_argument(

@@ -8,7 +8,7 @@ from t10.chip import ChipSpec
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.inspect import print_statistics
-from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.garbage import rare_collections
@@ -63,7 +63,7 @@ def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[
         arguments.model, chip, shapes_of(arguments), plan_options_of(arguments), progress,
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=arguments.plan, dtype=arguments.dtype, constants=constants_of(arguments),
-        keep_f64=arguments.keep_f64, partials=partials_of(arguments),
+        bounds=bounds_of(arguments), keep_f64=arguments.keep_f64, partials=partials_of(arguments),
         frontend=arguments.frontend, frontend_flags=arguments.frontend_flags,
         cache=cache_of(arguments), program=arguments.program,
     )  # fmt: skip

@@ -18,6 +18,8 @@ from t10.plan.options import PlanOptions
 
 OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap")
 """Arguments that are options of the planner by the same name."""
+_LONGEST = 9
+"""Most digits of an extent."""
 
 
 def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
@@ -28,6 +30,22 @@ def shapes_of(arguments: Arguments) -> dict[str, tuple[int, ...]]:
 def constants_of(arguments: Arguments) -> dict[str, NDArray[Any]]:
     """Return the inputs fixed with `--constant`: the values of a .npy file, or int64 or float64 numbers."""
     return parse_constants(arguments.constants)
+
+
+def bounds_of(arguments: Arguments) -> dict[str, int]:
+    """Return the extents given with `--bound`, by name of an operator or of its result."""
+    bounds: dict[str, int] = {}
+    for text in arguments.bounds:
+        name, _, extent = text.rpartition("=")
+        if (
+            not name
+            or not (extent.isascii() and extent.isdigit())
+            or len(extent) > _LONGEST
+            or name in bounds
+        ):
+            raise InputError(f"--bound {text!r} is malformed or repeated (expected NAME=N)")
+        bounds[name] = int(extent)
+    return bounds
 
 
 def plan_options_of(arguments: Arguments) -> PlanOptions:

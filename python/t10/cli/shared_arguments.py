@@ -76,6 +76,34 @@ def add_prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
     )
 
 
+class _Bf16(argparse.Action):
+    """`--bf16 f32` as the value of `dtype` that says it."""
+
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, values: object, option: object = None
+    ) -> None:
+        """Keep the value."""
+        del parser, option
+        setattr(namespace, self.dest, f"bf16={values}")
+
+
+def _add_floats(parser: argparse.ArgumentParser) -> None:
+    """Add what says in which type floats are computed."""
+    floats = parser.add_mutually_exclusive_group()
+    floats.add_argument(
+        "--dtype",
+        choices=("fp16",),
+        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
+    )
+    floats.add_argument(
+        "--bf16",
+        dest="dtype",
+        action=_Bf16,
+        choices=("f32", "f16"),
+        help="turn bf16 of the model, its inputs and outputs too, into f32 or f16: the chip has no bf16",
+    )
+
+
 def searching() -> argparse.ArgumentParser:
     """Return what a search is for and what bounds it."""
     parser = argparse.ArgumentParser(add_help=False)
@@ -97,11 +125,7 @@ def searching() -> argparse.ArgumentParser:
         help="fix an input when the model is compiled: NAME=1,2 or NAME=FILE.npy; for shapes and axes that are inputs; "
         "repeatable",
     )
-    parser.add_argument(
-        "--dtype",
-        choices=("fp16",),
-        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
-    )
+    _add_floats(parser)
     parser.add_argument(
         "--keep-f64",
         action="store_true",

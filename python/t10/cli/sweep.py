@@ -12,7 +12,7 @@ from rich.table import Table
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import bounds_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
 from t10.report.sweep import sweep_plot
@@ -36,12 +36,14 @@ def run_sweep(arguments: Arguments) -> int:
         "cost_model": arguments.cost_model,
         "dtype": arguments.dtype,
         "constants": constants_of(arguments),
+        "bounds": bounds_of(arguments),
         "keep_f64": arguments.keep_f64,
         "partials": partials_of(arguments),
         "program": arguments.program,
         "plan": arguments.plan,
         "codelets": arguments.codelets,
         "frontend": arguments.frontend,
+        "frontend_flags": arguments.frontend_flags,
         "cache": None if cache is None else cache.folder,
     }
     with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:

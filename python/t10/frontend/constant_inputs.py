@@ -47,13 +47,16 @@ WORDS_BY_OPERATOR: dict[str, dict[int, str]] = {
     "Upsample": {1: "scales"},
 }
 """By operator, its inputs that must be constant and what ONNX calls them."""
+_CONTRIBUTED: dict[str, dict[int, str]] = {"GroupQueryAttention": {6: "total_sequence_length"}}
+"""The same of ONNX Runtime's own."""
 
 
 def constant_inputs(node: Any) -> dict[str, str]:
     """Return the values that a node needs as constants, and what ONNX calls each."""
-    if node.domain not in STANDARD_DOMAINS:
+    by_operator = _CONTRIBUTED if node.domain == "com.microsoft" else WORDS_BY_OPERATOR
+    if node.domain not in (*STANDARD_DOMAINS, "com.microsoft"):
         return {}
-    words = WORDS_BY_OPERATOR.get(node.op_type, {})
+    words = by_operator.get(node.op_type, {})
     return {node.input[i]: word for i, word in words.items() if i < len(node.input) and node.input[i]}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from t10.frontend.constant_inputs import fixable_inputs
 from t10.frontend.selections import selected_count
-from t10.frontend.unsupported import UnsupportedNode, unsupported
+from t10.frontend.unsupported import UnsupportedNode, title_of, unsupported
 
 _FOUND = {
     "NonZero": "one column per element that is not zero",
@@ -39,7 +39,7 @@ def data_dependent(model: Any, source: str, weights: Collection[str] = ()) -> li
             node,
             source,
             _message(node),
-            _HINTS[node.op_type],
+            f"{_HINTS[node.op_type]}; or bound it: --bound {title_of(node)}=N",
             fixable_inputs(model, [node.input[_DECIDES[node.op_type]]], weights)
             if node.op_type in _DECIDES
             else (),

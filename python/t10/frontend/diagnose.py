@@ -144,7 +144,7 @@ def _trouble(kind: Any) -> tuple[str, str] | None:
 def _wrong_type(number: int) -> tuple[str, str]:
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
     name = names.get(number, str(number)).lower()
-    hint = {"string": TEXT_HINT, "bfloat16": "--dtype fp16 makes it float16"}.get(
+    hint = {"string": TEXT_HINT, "bfloat16": "--bf16 f32 or --bf16 f16 computes it in another type"}.get(
         name, "cast it to one of these before the export"
     )
     return (

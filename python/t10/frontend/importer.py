@@ -32,26 +32,30 @@ def import_model(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
     keep_f64: bool = False,
     context: Any = None,
     source: str | None = None,
 ) -> ImportedModel:
     """Return the model of a file: ONNX (`.onnx`), or MLIR text or bytecode of onnx-mlir or linalg (`.mlir`, `.mlirbc`).
 
-    `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16,
-    `constants` fixes inputs, which are inputs no longer (all of them ONNX only); `keep_f64` leaves islands of f64
-    as they are (`t10.frontend.double_islands`); errors name the file `source`, which is its path by default. The
-    module lives in `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and
-    for dims that stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
+    `shapes` gives extents by input name or dim parameter, `dtype` fp16 turns wide floats into f16, bf16=f32 and
+    bf16=f16 bf16 alone, `constants` fixes inputs, which are inputs no longer, `bounds` gives results of which data
+    decide the extent one (`t10.frontend.bounds`; all of them ONNX only); `keep_f64` leaves islands of f64 as they are
+    (`t10.frontend.double_islands`); errors name the file `source`, which is its path by default. The module lives in
+    `context`, a new one by default. Raises `InputError` for a file that cannot be read as a model and for dims that
+    stay dynamic, and `UnsupportedOpError` naming every node that cannot be lowered.
     """
     context = context if context is not None else new_context()
     file = Path(path)
     shown = source or str(path)
     with reading(shown):
         if file.suffix in (".mlir", ".mlirbc") and file.is_file():
+            if bounds:
+                raise InputError(f"{shown}: --bound needs an ONNX model")
             model = _import_mlir(file, shown, shapes, dtype, constants, context)
         else:
-            loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants)
+            loaded = load_onnx(file, shapes=shapes, dtype=dtype, constants=constants, bounds=bounds)
             model = lift_constants(_lowered(loaded, context, function_name(file.stem)))
         return model if keep_f64 else narrow_islands(model)
 
@@ -64,6 +68,7 @@ def import_proto(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
     context: Any = None,
 ) -> ImportedModel:
     """Return an `onnx.ModelProto` in memory as `import_model` does; external data is looked for in `folder`.
@@ -72,7 +77,13 @@ def import_proto(
     """
     context = context if context is not None else new_context()
     loaded = prepare(
-        model, source=source, folder=folder or Path(), shapes=shapes, dtype=dtype, constants=constants
+        model,
+        source=source,
+        folder=folder or Path(),
+        shapes=shapes,
+        dtype=dtype,
+        constants=constants,
+        bounds=bounds,
     )
     return _lowered(loaded, context, function_name(model.graph.name or "main_graph"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from t10.frontend.contributed import READ
 from t10.frontend.rewrites.control import MOST_NODES
 from t10.frontend.rewrites.matrices import MOST_ROWS
 from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
@@ -11,6 +12,7 @@ from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsuppor
 _RANDOM = "draws random numbers (expected results that inputs determine)"
 _RANDOM_HINT = "make random numbers on the host and give them as an input"
 _UNROLLED_HINT = "export with constant conditions and trip counts, so that it can be unrolled"
+_FORM_HINT = "export without the fusions of ONNX Runtime, and with weights as constants"
 _TRAINING = "ai.onnx.preview.training"
 
 _LIMITS: dict[str, tuple[str, str]] = {
@@ -65,6 +67,10 @@ def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
     for node in model.graph.node:
         if node.domain == _TRAINING:
             found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
+        elif (node.domain, node.op_type) in READ:
+            found.append(
+                unsupported(node, source, "is in a form that has no rule, or of unknown shape", _FORM_HINT)
+            )
         elif node.domain not in STANDARD_DOMAINS:
             reason = f"is of the domain {node.domain!r}, of which nothing is lowered"
             found.append(unsupported(node, source, reason))

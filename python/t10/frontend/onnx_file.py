@@ -19,18 +19,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from t10.errors import InputError, T10Error
 from t10.frontend.batch_norms import fold_batch_norms
+from t10.frontend.bounds import bound_results
 from t10.frontend.constant_inputs import computed_constants
+from t10.frontend.contributed import READ, rewrite_contributed
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
 from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
-from t10.frontend.half import to_half
+from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.im2col import use_convolutions
 from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.packed_weights import widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
@@ -51,8 +54,11 @@ _onnx: Any = onnx  # some of its functions are typed in part only
 
 ShapeOverride = Sequence[int] | int
 
+_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed)
+"""What is done until there is nothing left to do: each returns whether it changed the model."""
+
 HALF = "fp16"
-"""The one value of `dtype`: wide floats become f16."""
+"""The value of `dtype` by which f32 becomes f16 too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +93,27 @@ def load_onnx(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
 ) -> LoadedModel:
     """Return the model of an .onnx file, ready for import.
 
     `shapes` gives extents by input name (`{"input_ids": (1, 128)}`) or by dim parameter (`{"batch": 1}`); `dtype` fp16
-    turns wide floats into f16 (`t10.frontend.half`). External data is read from beside the file. Raises `InputError`
-    for a file that is missing, is no ONNX model or breaks ONNX's rules, for unknown names in `shapes`, and for dims
-    that stay dynamic.
+    turns wide floats into f16, `bf16=f32` and `bf16=f16` those of bf16 alone (`t10.frontend.half`).
+    External data is read from beside the file. Raises `InputError` for a file that is missing, is no ONNX model or
+    breaks ONNX's rules, for unknown names in `shapes`, and for dims that stay dynamic.
     """
     file = Path(path)
     model = read_onnx(file)
     folder, source = file.parent, str(path)
     return prepare(
-        model, source=source, folder=folder, own=file, shapes=shapes, dtype=dtype, constants=constants
+        model,
+        source=source,
+        folder=folder,
+        own=file,
+        shapes=shapes,
+        dtype=dtype,
+        constants=constants,
+        bounds=bounds,
     )
 
 
@@ -133,13 +147,15 @@ def prepare(
     shapes: Mapping[str, ShapeOverride] | None = None,
     dtype: str | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
+    bounds: Mapping[str, int] | None = None,
 ) -> LoadedModel:
     """Return a model in memory ready for import; `folder` is where its external data would lie, `own` its own file.
 
-    Changes `model`. `constants` fixes inputs: they are inputs no longer. Errors say which file they are of.
+    Changes `model`. `constants` fixes inputs: they are inputs no longer; `bounds` gives results that data decide an
+    extent. Errors say which file they are of.
     """
     try:
-        return _prepared(model, source, folder, own, shapes, dtype, constants)
+        return _prepared(model, source, folder, own, shapes, dtype, constants, bounds or {})
     except T10Error as error:
         if error.location is None and not error.message.startswith(source):
             error.location = source
@@ -154,9 +170,10 @@ def _prepared(
     shapes: Mapping[str, ShapeOverride] | None,
     dtype: str | None,
     constants: Mapping[str, ArrayLike] | None,
+    bounds: Mapping[str, int],
 ) -> LoadedModel:
-    if dtype not in (None, HALF):
-        raise InputError(f"--dtype is {dtype!r} (expected {HALF})")
+    if dtype is not None and dtype not in CHANGES:
+        raise InputError(f"--dtype is {dtype!r} (expected {', '.join(CHANGES)})")
     check_rules(model, source)
     plain_domain(model)
     weights = Weights()
@@ -165,26 +182,27 @@ def _prepared(
     use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
+    widen_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
         expand_contributed(model)
     model = raise_opset(model)
     use_declared_shapes(model)
     check_static_inputs(model, frozenset(weights.names), source)
-    refused = _taken_out(model, unknown_operators(model, source))
+    refused = _taken_out(model, unknown_operators(model, source, READ))
     legalize(model)
     fold_batch_norms(model, weights)
     model = without_ceil_mode(model, source)
-    if dtype == HALF:
-        model = to_half(model, weights, source)
+    if dtype is not None:
+        model = change_floats(model, weights, source, CHANGES[dtype])
     compute_in_single(model)
     model = expand_functions(model)
     if dtype != HALF:
         expand_contributed(model)
-    refused += _taken_out(model, unknown_operators(model, source))
+    refused += _taken_out(model, unknown_operators(model, source, READ))
     lift_weights(model, weights)
-    model = infer_shapes(model, source)
+    model = bound_results(infer_shapes(model, source), bounds, source)
     check_sizes(model, source)
-    while fold_constants(model) or expand_sequences(model) or rewrite(model):
+    while any(step(model) for step in _STEPS):
         model = infer_shapes(model, source)
         check_sizes(model, source)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
@@ -192,18 +210,29 @@ def _prepared(
     refused += _taken_out(model, beyond_limits(model, source))
     refused += _taken_out(model, beyond_unsigned(model, source))
     declared = declared_unsigned(model)
-    if not refused:
-        lift_weights(model, weights)
-        expand_unsigned(model)
-        model = infer_shapes(model, source)
-        expand_reversals(model)
-        expand_selections(model)
-        lift_weights(model, weights)
-        model = infer_shapes(model, source, strict=True)
-        check_static_outputs(model)
-        _check(model, source)
+    model = _as_looked_at(model, source) if refused else _finished(model, source, weights)
     refuse_nan(weights.values, source)
     return _loaded(model, source, weights, refused, declared)
+
+
+def _as_looked_at(model: Any, source: str) -> Any:
+    """Return a model of which nodes were taken out, the others as they would be lowered."""
+    expand_selections(model)
+    return infer_shapes(model, source)
+
+
+def _finished(model: Any, source: str, weights: Weights) -> Any:
+    """Return a model as it is lowered."""
+    lift_weights(model, weights)
+    expand_unsigned(model)
+    model = infer_shapes(model, source)
+    expand_reversals(model)
+    expand_selections(model)
+    lift_weights(model, weights)
+    model = infer_shapes(model, source, strict=True)
+    check_static_outputs(model)
+    _check(model, source)
+    return model
 
 
 def _loaded(

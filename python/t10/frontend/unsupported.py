@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -132,14 +132,20 @@ def _refusal(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> Uns
     )
 
 
-def unknown_operators(model: Any, source: str) -> list[UnsupportedNode]:
-    """Return the nodes whose operator is neither of ONNX in the model's opset nor a function of the model."""
+def unknown_operators(
+    model: Any, source: str, known: Collection[tuple[str, str]] = ()
+) -> list[UnsupportedNode]:
+    """Return the nodes whose operator is neither of ONNX in the model's opset nor a function of the model.
+
+    `known` are domain and name of others that are read.
+    """
     functions = {(function.domain, function.name) for function in model.functions}
     versions = {entry.domain: entry.version for entry in model.opset_import}
     found: list[UnsupportedNode] = []
     made: set[str] = set()
     for node in model.graph.node:
-        if (node.domain, node.op_type) in functions:
+        is_stated = node.domain in versions or not node.domain
+        if (node.domain, node.op_type) in functions or (is_stated and (node.domain, node.op_type) in known):
             continue
         if is_typed_eye(node) and not made.isdisjoint(node.input):
             found.append(unsupported(node, source, "reads what an unknown operator makes"))

@@ -10,6 +10,7 @@ from typing import Any
 import onnx
 
 from t10.errors import T10Error
+from t10.frontend.contributed import READ
 from t10.frontend.onnx_file import read_onnx
 from t10.frontend.rules import MAX_PROBLEMS, broken_rules
 from t10.frontend.shapes import has_long_row, one_line, reads_unknown_type, set_shapes
@@ -38,7 +39,7 @@ def onnx_facts(file: Path, shapes: Mapping[str, Sequence[int] | int]) -> ModelFa
     tensors = {tensor.name: tensor for tensor in _constants(graph)}
     ports = [_port(value) for value in (*graph.input, *graph.value_info, *graph.output)]
     values = {port.name: port for port in ports} | {name: _tensor_port(t) for name, t in tensors.items()}
-    problems += [node.line() for node in unknown_operators(model, str(file))[:MAX_PROBLEMS]]
+    problems += [node.line() for node in unknown_operators(model, str(file), READ)[:MAX_PROBLEMS]]
     return ModelFacts(
         source=str(file),
         form="ONNX",

@@ -64,7 +64,12 @@ def _parameter(site: Site, place: int, of: Shape, kind: int) -> str | None:
 
 def _dequantize(site: Site) -> bool:
     shape = site.shape(0)
-    if shape is None or site.kind(0) not in (*RANGES, KIND.INT32) or not site.kind(1):
+    # Floats are those that float8 was widened to.
+    if (
+        shape is None
+        or site.kind(0) not in (*RANGES, KIND.INT32, KIND.FLOAT16, KIND.FLOAT)
+        or not site.kind(1)
+    ):
         return False
     made = int(site.option("output_dtype", 0)) or site.kind(1)
     scale = _parameter(site, 1, shape, KIND.FLOAT)

@@ -85,6 +85,26 @@ def _gemm(site: Site) -> bool:
     return _rounded(site, site.op("Mul", moved, site.op("Div", scale, site.input(7))), 8)
 
 
+def _to_float(site: Site) -> bool:
+    """Write MatMulIntegerToFloat: an integer product times its scales, and a bias."""
+    return _scaled_product(site, site.input(0), site.input(4), (1, 5), (site.input(2), site.input(3)), 6)
+
+
+def _dynamic(site: Site) -> bool:
+    """Write DynamicQuantizeMatMul: the first operand is quantised by what is in it."""
+    a, scale, zero = site.several("DynamicQuantizeLinear", [site.input(0)], ("", "", ""))
+    return _scaled_product(site, a, zero, (1, 3), (scale, site.input(2)), 4)
+
+
+def _scaled_product(
+    site: Site, a: str, zero: str, b: tuple[int, int], scales: tuple[str, str], bias: int
+) -> bool:
+    total = site.op("MatMulInteger", a, site.input(b[0]), zero, site.input(b[1]))
+    made = site.op("Mul", site.cast(total, KIND.FLOAT), site.op("Mul", *scales))
+    site.give(site.op("Add", made, site.input(bias)) if site.input(bias) else made)
+    return True
+
+
 def _pool(site: Site) -> bool:
     """Write a mean of integers; one over the channels' place in another order of dims has no rule."""
     if site.option("channels_last", 0):
@@ -119,6 +139,8 @@ def _where(site: Site) -> bool:
 
 
 RULES: dict[str, Rule] = {
+    "DynamicQuantizeMatMul": _dynamic,
+    "MatMulIntegerToFloat": _to_float,
     "QGemm": _gemm,
     "QLinearAdd": _add,
     "QLinearAveragePool": _pool,

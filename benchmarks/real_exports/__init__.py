@@ -1,0 +1,1 @@
+"""Networks as libraries define them, small and with random weights, exported, compiled and compared."""

@@ -1,0 +1,233 @@
+"""Rows of which only the first are meant, followed through the operators that read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from t10.errors import UnsupportedOpError
+from t10.frontend.rewrites.bounded import Rows
+from t10.frontend.unsupported import node_location, title_of
+
+_SPREAD = frozenset(
+    {
+        *("Abs", "Add", "And", "Cast", "Ceil", "Clip", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu"),
+        *("Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Less"),
+        *("LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu"),
+        *("Round", "Sigmoid", "Sign", "Softplus", "Sqrt", "Sub", "Tanh", "Where"),
+    }
+)
+"""Operators that compute each element of those at its place."""
+_ALONG = frozenset({"Concat", "LayerNormalization", "LogSoftmax", "Slice", "Softmax", "Split"})
+"""Operators that keep rows apart unless they go along these."""
+_NEUTRAL: dict[str, Callable[[Any], Any]] = {
+    "ReduceSum": lambda dtype: 0,
+    "ReduceSumSquare": lambda dtype: 0,
+    "ReduceL1": lambda dtype: 0,
+    "ReduceL2": lambda dtype: 0,
+    "ReduceMax": lambda dtype: np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min,
+    "ReduceMin": lambda dtype: np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max,
+}
+"""What changes nothing in a reduction."""
+_NOWHERE = 1 << 24
+"""A place behind the end of every tensor: what is scattered there hits nothing."""
+
+
+class Follower:
+    """The rows of values by name, what is added to the graph on the way, and the node that is looked at."""
+
+    def __init__(self, model: Any, rows: dict[str, Rows], source: str) -> None:
+        """Take what is known of the model's values."""
+        graph = model.graph
+        self.rows, self.source = rows, source
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.kinds: dict[str, int] = {}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            kind = value.type.tensor_type
+            self.kinds[value.name] = kind.elem_type
+            self.shapes[value.name] = tuple(dim.dim_value for dim in kind.shape.dim)
+        self.tensors = {tensor.name: tensor for tensor in graph.initializer}
+        for tensor in graph.initializer:
+            self.shapes[tensor.name], self.kinds[tensor.name] = tuple(tensor.dims), tensor.data_type
+        self.constants: dict[str, NDArray[Any]] = {}
+        self._before: list[Any] = []
+
+    def followed(self, node: Any) -> list[Any]:
+        """Return what stands for a node, which may read masked values; its results' rows are known behind it."""
+        given = [(i, self.rows[name]) for i, name in enumerate(node.input) if name in self.rows]
+        if not given or node.output[0] in self.rows:
+            return [node]
+        if node.op_type in ("Shape", "Size"):
+            return [node]
+        self._before = []
+        if len({rows.valid for _, rows in given}) > 1:
+            self._refuse(node)
+        axes = self._axes(node, [(i, rows.axis) for i, rows in given])
+        for name, axis in zip(node.output, axes, strict=False):
+            if name and axis is not None:
+                self.rows[name] = replace(given[0][1], axis=axis)
+        return [*self._before, node]
+
+    def filled(self, nodes: list[Any], name: str) -> list[Any]:
+        """Return nodes by which an output holds zeros in the rows that are not meant."""
+        inner = f"{name}.rows"
+        for node in nodes:
+            for names in (node.input, node.output):
+                for i, each in enumerate(names):
+                    if each == name:
+                        names[i] = inner
+        self.kinds[inner], self.shapes[inner], self.rows[inner] = (
+            self.kinds[name],
+            self.shapes[name],
+            self.rows[name],
+        )
+        self._before = []
+        self._masked(inner, 0)
+        self._before[-1].output[0] = name
+        return [*nodes, *self._before]
+
+    def _axes(self, node: Any, given: Sequence[tuple[int, int]]) -> list[int | None]:
+        """Return the axis of the rows of every output, None where they have none."""
+        n = len(node.output)
+        if node.op_type in _SPREAD:
+            return [self._spread(node, given)] * n
+        places = [i for i, _ in given]
+        axis, rank = given[0][1], len(self.shapes[node.input[given[0][0]]])
+        if node.op_type in _ALONG and (node.op_type == "Concat" or places == [0]):
+            return self._along(node, given, rank)
+        if node.op_type in _NEUTRAL and places == [0]:
+            return [self._reduced(node, axis, rank)] * n
+        if node.op_type in ("ScatterND", "ScatterElements") and set(places) <= {1, 2} and 1 in places:
+            return [self._scattered(node, given)] * n
+        moved = self._moved(node, places, axis, rank)
+        if moved is None:
+            self._refuse(node)
+        return [moved] * n
+
+    def _moved(self, node: Any, places: list[int], axis: int, rank: int) -> int | None:
+        """Return where the rows of one operand go, None for an operator that is not known to keep them apart."""
+        if node.op_type == "Transpose" and places == [0]:
+            return list(self._option(node, "perm", range(rank)[::-1])).index(axis)
+        if node.op_type in ("Squeeze", "Unsqueeze", "Reshape", "Flatten") and places == [0]:
+            return self._reshaped(self.shapes[node.input[0]], self.shapes.get(node.output[0], ()), axis)
+        if node.op_type in ("MatMul", "Gemm"):
+            return self._product(node, places, axis, rank)
+        if node.op_type == "Gather":
+            along = int(self._option(node, "axis", 0)) % len(self.shapes[node.input[0]])
+            if places == [1]:
+                return along + axis
+            if places == [0] and along != axis:
+                return axis + (len(self.shapes[node.input[1]]) - 1 if along < axis else 0)
+        if node.op_type == "GatherND" and places == [1] and not self._option(node, "batch_dims", 0):
+            return axis if axis < rank - 1 else None
+        return None
+
+    def _spread(self, node: Any, given: Sequence[tuple[int, int]]) -> int:
+        """Return the axis in the result of an elementwise operator, whose operands end at the same axis."""
+        rank = len(self.shapes.get(node.output[0], ()))
+        found = {axis + rank - len(self.shapes[node.input[i]]) for i, axis in given}
+        if len(found) != 1:
+            self._refuse(node)
+        return found.pop()
+
+    def _along(self, node: Any, given: Sequence[tuple[int, int]], rank: int) -> list[int | None]:
+        axis = given[0][1]
+        if any(each != axis for _, each in given):
+            self._refuse(node)
+        if node.op_type == "Slice":
+            axes = self._constant(node, 3)
+            gone = {int(each) % rank for each in axes} if axes is not None else set(range(rank))
+        elif node.op_type == "LayerNormalization":
+            gone = set(range(int(self._option(node, "axis", -1)) % rank, rank))
+        else:
+            default = -1 if node.op_type in ("Softmax", "LogSoftmax") else 0
+            gone = {int(self._option(node, "axis", default)) % rank}
+        if axis in gone:
+            self._refuse(node)
+        return [axis] * len(node.output)
+
+    def _reduced(self, node: Any, axis: int, rank: int) -> int | None:
+        """Return the axis behind a reduction; one along the rows leaves out those that are not meant."""
+        axes = self._constant(node, 1) if len(node.input) > 1 and node.input[1] else None
+        found = self._option(node, "axes", list(range(rank))) if axes is None else axes.reshape(-1).tolist()
+        gone = {int(each) % rank for each in found}
+        if axis in gone:
+            dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.kinds[node.input[0]]))
+            node.input[0] = self._masked(node.input[0], _NEUTRAL[node.op_type](dtype))
+            return None
+        return axis if self._option(node, "keepdims", 1) else axis - sum(each < axis for each in gone)
+
+    def _scattered(self, node: Any, given: Sequence[tuple[int, int]]) -> None:
+        """Let rows that are not meant hit nothing."""
+        of_places = next(axis for i, axis in given if i == 1)
+        rank = len(self.shapes[node.input[1]])
+        is_row = node.op_type == "ScatterElements" or of_places < rank - 1
+        if not is_row or any(axis != of_places for _, axis in given):
+            self._refuse(node)
+        node.input[1] = self._masked(node.input[1], _NOWHERE)
+
+    def _product(self, node: Any, places: list[int], axis: int, rank: int) -> int | None:
+        """Return the axis in a product, which must not add up the rows."""
+        made = len(self.shapes.get(node.output[0], ()))
+        is_turned = [node.op_type == "Gemm" and self._option(node, name, 0) for name in ("transA", "transB")]
+        if len(places) != 1 or places[0] > 1 or rank < 2:
+            return None
+        of_rows = axis == rank - 2 if not is_turned[places[0]] else axis == rank - 1
+        if axis < rank - 2:
+            return axis + made - rank
+        if places[0] == 0:
+            return made - 2 if of_rows else None
+        return None if of_rows else made - 1
+
+    @staticmethod
+    def _reshaped(before: tuple[int, ...], after: tuple[int, ...], axis: int) -> int | None:
+        """Return the axis of the same rows behind a change of extents, None where they are cut or joined."""
+        outer = prod(before[:axis])
+        for place, extent in enumerate(after):
+            if extent == before[axis] and prod(after[:place]) == outer:
+                return place
+        return None
+
+    def _masked(self, name: str, fill: Any) -> str:
+        """Write a value with a number in the rows that are not meant."""
+        rows, shape = self.rows[name], self.shapes[name]
+        stem = f"{name}.masked.{fill}"
+        if f"{stem}.fill" in self.constants:
+            return stem
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.kinds[name]))
+        extents = [rows.n if axis == rows.axis else 1 for axis in range(len(shape))]
+        self.constants[f"{stem}.shape"] = np.array(extents, np.int64)
+        self.constants[f"{stem}.fill"] = np.array(fill, dtype)
+        make = onnx.helper.make_node
+        where = [f"{stem}.valid", name, f"{stem}.fill"]
+        self._before.append(
+            make("Reshape", [rows.valid, f"{stem}.shape"], [f"{stem}.valid"], name=f"{stem}.valid")
+        )
+        self._before.append(make("Where", where, [stem], name=stem))
+        return stem
+
+    @staticmethod
+    def _option(node: Any, name: str, default: Any) -> Any:
+        for attribute in node.attribute:
+            if attribute.name == name:
+                return onnx.helper.get_attribute_value(attribute)
+        return default
+
+    def _constant(self, node: Any, place: int) -> NDArray[Any] | None:
+        name = node.input[place] if place < len(node.input) else ""
+        return numpy_helper.to_array(self.tensors[name]) if name in self.tensors else None
+
+    def _refuse(self, node: Any) -> None:
+        raise UnsupportedOpError(
+            f"{node.op_type} would mix rows of a bounded result that are not meant into others",
+            operator=title_of(node),
+            location=node_location(node, self.source),
+            hint="end the model before it, and compute it on the host from the rows that the count says",
+        )

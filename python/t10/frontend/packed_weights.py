@@ -1,0 +1,232 @@
+"""Weights of fewer than 8 bits and of float8, widened when a model is read: the chip has no such numbers.
+
+    int4, uint4, int2, uint2          -> int8, uint8         one number per byte
+    float8 of 4 kinds, float4         -> f16                 every value of them is one of f16
+    float8e8m0                        -> f32                 powers of 2 that f16 has not
+    bits in bytes of MatMulNBits      -> int8, uint8         [columns, blocks, bytes] as [rows, columns]
+    int32 that is dequantised         -> f32                 biases of quantised networks: what they stand for
+
+What is computed from them, a product or a scale, is written as DequantizeLinear says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.rewrites.contributed import DOMAIN
+from t10.frontend.weights import Weights
+
+_T = onnx.TensorProto
+_WIDER = {
+    **dict.fromkeys(("INT2", "INT4"), _T.INT8),
+    **dict.fromkeys(("UINT2", "UINT4"), _T.UINT8),
+    **dict.fromkeys(("FLOAT4E2M1", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ"), _T.FLOAT16),
+    **dict.fromkeys(("FLOAT8E5M2", "FLOAT8E5M2FNUZ"), _T.FLOAT16),
+    "FLOAT8E8M0": _T.FLOAT,
+}
+_WIDENED: dict[int, int] = {number: _WIDER[name] for name, number in _T.DataType.items() if name in _WIDER}
+"""What an element type becomes; the newest are not in every version of onnx."""
+_BITS = (2, 4, 8)
+
+Array = NDArray[Any]
+
+
+def widen_weights(model: Any, weights: Weights) -> None:
+    """Replace, in place, constants of few bits by wider ones, and nodes that read bits packed in bytes."""
+    _widen_types(model, weights)
+    store = _Store(model.graph, weights)
+    nodes: list[Any] = []
+    for node in model.graph.node:
+        write = _WRITERS.get((node.domain, node.op_type))
+        nodes.extend([node] if write is None else write(node, store) or [node])
+    replace_all(model.graph.node, nodes)
+    store.commit()
+
+
+def _widen_types(model: Any, weights: Weights) -> None:
+    graph = model.graph
+    for value in graph.input:
+        kind = value.type.tensor_type
+        if value.name in weights.names and kind.elem_type in _WIDENED:
+            kind.elem_type = _WIDENED[kind.elem_type]
+            if value.name in weights.values:
+                dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+                weights.values[value.name] = weights.values[value.name].astype(np.float32).astype(dtype)
+    for tensor in graph.initializer:
+        if tensor.data_type in _WIDENED:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(_WIDENED[tensor.data_type])
+            values = numpy_helper.to_array(tensor).astype(np.float32).astype(dtype)
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+
+@dataclass(slots=True)
+class _Store:
+    """The constants of a graph, as values where there are any, and those that are made of them."""
+
+    graph: Any
+    weights: Weights
+    made: list[Any] = field(default_factory=list[Any])
+    taken: set[str] = field(default_factory=set[str])
+
+    def is_constant(self, name: str) -> bool:
+        """Return whether a value is a constant or a weight."""
+        return name in self.weights.names or any(tensor.name == name for tensor in self.graph.initializer)
+
+    def kind(self, name: str) -> int:
+        """Return the element type of a constant."""
+        for value in self.graph.input:
+            if value.name == name:
+                return int(value.type.tensor_type.elem_type)
+        return next((int(t.data_type) for t in self.graph.initializer if t.name == name), 0)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the extents of a constant."""
+        for value in self.graph.input:
+            if value.name == name:
+                return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+        return next(tuple(t.dims) for t in self.graph.initializer if t.name == name)
+
+    def values(self, name: str) -> Array | None:
+        """Return the values of a constant, None where it came without them."""
+        small = next((t for t in self.graph.initializer if t.name == name), None)
+        return numpy_helper.to_array(small) if small is not None else self.weights.values.get(name)
+
+    def derived(self, name: str, word: str, change: Callable[[Array], Array]) -> str:
+        """Return the name of a constant made of another; one without values makes one without."""
+        made = f"{name}.{word}"
+        if made in self.taken:
+            return made
+        self.taken.add(made)
+        values = self.values(name)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(self.kind(name))
+        result = change(np.zeros(self.shape(name), dtype) if values is None else values)
+        kind = onnx.helper.np_dtype_to_tensor_dtype(result.dtype)
+        self.made.append(onnx.helper.make_tensor_value_info(made, kind, result.shape))
+        self.weights.names.append(made)
+        if values is not None:
+            self.weights.values[made] = np.ascontiguousarray(result)
+        return made
+
+    def commit(self) -> None:
+        """Make what was derived inputs of the graph, as weights are."""
+        self.graph.input.extend(self.made)
+
+
+def unpacked(packed: Array, bits: int, n: int) -> Array:
+    """Return the first `n` numbers of the last axis of bytes: the lowest bits of a byte are its first number."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return numbers.reshape(*packed.shape[:-1], -1)[..., :n]
+
+
+def _options(node: Any) -> dict[str, int]:
+    return {attribute.name: int(attribute.i) for attribute in node.attribute}
+
+
+def _matmul(node: Any, store: _Store) -> list[Any] | None:
+    """Write a product with packed weights as one with weights of a number per byte, scaled block by block."""
+    a, packed, scales, zeros, groups, bias = [*node.input, "", "", ""][:6]
+    options = _options(node)
+    bits, block = options.get("bits", 4), options.get("block_size", 0)
+    rows, columns = options.get("K", 0), options.get("N", 0)
+    constants = [name for name in (packed, scales, zeros) if name]
+    is_odd = groups or options.get("weight_prepacked", 0) or bits not in _BITS or block < 1
+    if is_odd or not all(map(store.is_constant, constants)) or 0 in store.shape(packed):
+        return None
+    blocks = -(-rows // block)
+
+    def values(array: Array) -> Array:
+        numbers = unpacked(array.reshape(columns, blocks, -1), bits, block).reshape(columns, -1)[:, :rows].T
+        return numbers if zeros else (numbers.astype(np.int16) - (1 << (bits - 1))).astype(np.int8)
+
+    def levels(array: Array) -> Array:
+        if array.dtype != np.uint8:
+            return array.reshape(columns, blocks).T
+        return unpacked(array.reshape(columns, -1), bits, blocks).T
+
+    stem = node.output[0]
+    name = node.name or stem
+    inputs = [
+        store.derived(packed, f"{columns}x{rows}", values),
+        store.derived(scales, f"by_{columns}", lambda array: array.reshape(columns, blocks).T),
+    ]
+    if zeros:
+        inputs.append(store.derived(zeros, f"zeros_of_{columns}", levels))
+    make = onnx.helper.make_node
+    nodes = [
+        make(
+            "DequantizeLinear", inputs, [f"{stem}.weights"], name=f"{name}.weights", axis=0, block_size=block
+        ),
+        make("MatMul", [a, f"{stem}.weights"], [f"{stem}.product" if bias else stem], name=name),
+    ]
+    if bias:
+        nodes.append(make("Add", [f"{stem}.product", bias], [stem], name=f"{name}.bias"))
+    return nodes
+
+
+def _gather(node: Any, store: _Store) -> list[Any] | None:
+    """Write rows of a quantised table as rows of its numbers and of its scales, and what these stand for."""
+    data, places, scales, zeros = [*node.input, ""][:4]
+    options = _options(node)
+    axis, along = options.get("gather_axis", 0), options.get("quantize_axis", 1)
+    bits, block = options.get("bits", 4), options.get("block_size", 128)
+    constants = [name for name in (data, scales, zeros) if name]
+    is_odd = axis != 0 or bits not in _BITS or not all(map(store.is_constant, constants))
+    if is_odd or along not in (-1, len(store.shape(data)) - 1):
+        return None
+    stem = node.output[0]
+    name = node.name or stem
+    is_packed = store.kind(data) == _T.UINT8 and "bits" in options
+    if is_packed:
+        middle = 0 if zeros else 1 << (bits - 1)
+        n_blocks = store.shape(scales)[-1]
+
+        def values(array: Array) -> Array:
+            numbers = unpacked(array, bits, array.shape[-1] * 8 // bits)
+            return numbers if zeros else (numbers.astype(np.int16) - middle).astype(np.int8)
+
+        data = store.derived(data, "values", values)
+        if zeros and bits < 8:
+            zeros = store.derived(zeros, "values", lambda array: unpacked(array, bits, n_blocks))
+    make = onnx.helper.make_node
+    nodes: list[Any] = []
+    for word, source in (("values", data), ("scales", scales), ("zeros", zeros)):
+        if source:
+            made = f"{stem}.{word}"
+            nodes.append(make("Gather", [source, places], [made], name=f"{name}.{word}", axis=0))
+    inputs = [node.output[0] for node in nodes]
+    nodes.append(make("DequantizeLinear", inputs, [stem], name=name, axis=-1, block_size=block))
+    return nodes
+
+
+def _bias(node: Any, store: _Store) -> list[Any] | None:
+    """Write what integers of 32 bits stand for as a constant of as many bytes: it is rounded as on the chip."""
+    bias, scale, zero = [*node.input, ""][:3]
+    axis = next((int(a.i) for a in node.attribute if a.name == "axis"), 1)
+    is_plain = all(a.name == "axis" for a in node.attribute) and all(map(store.is_constant, (bias, scale)))
+    level = store.values(zero) if zero else None
+    is_moved = bool(zero) and (level is None or bool(level.any()))
+    if is_moved or not is_plain or store.kind(bias) != _T.INT32 or store.kind(scale) != _T.FLOAT:
+        return None
+    factor, shape = store.values(scale), store.shape(bias)
+    if factor is None or store.values(bias) is None or factor.ndim > 1 or not shape:
+        return None
+    extents = [-1 if place == axis % len(shape) else 1 for place in range(len(shape))]
+    spread = factor.reshape(extents) if factor.size > 1 else factor.reshape(())
+    made = store.derived(bias, f"times.{scale}", lambda array: array.astype(np.float32) * spread)
+    return [onnx.helper.make_node("Identity", [made], [node.output[0]], name=node.name)]
+
+
+_WRITERS: dict[tuple[str, str], Callable[[Any, _Store], list[Any] | None]] = {
+    (DOMAIN, "GatherBlockQuantized"): _gather,
+    (DOMAIN, "MatMulNBits"): _matmul,
+    ("", "DequantizeLinear"): _bias,
+}

@@ -1,0 +1,267 @@
+"""Operators whose result is as long as the data says, with a fixed extent and a count of what is meant.
+
+Of M elements those that a mask chooses get places in order: the running count of the mask is the row in which one
+stands, and row j takes the one whose count is j + 1. Rows behind the last are those of element 0, and not meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from t10.frontend.rewrites.heads import below
+from t10.frontend.rewrites.site import KIND, Rule, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which rows along an axis of a value are meant: the first ones, as a mask of `n` and as a count (int32)."""
+
+    axis: int
+    n: int
+    valid: str
+    count: str
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Extents by name of an operator or of its first result, and the rows of what was written so."""
+
+    extents: Mapping[str, int]
+    used: set[str] = field(default_factory=set[str])
+    rows: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    counts: dict[str, str] = field(default_factory=dict[str, str])
+    """By name of a bound, the value that counts."""
+
+    def rules(self) -> dict[str, Rule]:
+        """Return a rule for every operator that may be bounded."""
+        return {
+            name: lambda site, write=write: self._written(site, write) for name, write in _WRITERS.items()
+        }
+
+    def _written(self, site: Site, write: _Writer) -> bool:
+        name = next((n for n in (site.node.name, *site.node.output) if n and n in self.extents), "")
+        made = write(site, self.extents[name]) if name else None
+        if made is None:
+            return False
+        self.used.add(name)
+        self.rows |= {output: rows for output, rows in made.items() if output}
+        self.counts[name] = next(iter(made.values())).count
+        return True
+
+
+_Writer = Callable[[Site, int], "dict[str, Rows] | None"]
+"""Writes an operator with a bound and returns the rows of its results by name; None for a form that has no rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Places of chosen elements, [n] in int32, and which of them are meant."""
+
+    hit: str
+    places: str
+    valid: str
+    count: str
+
+    def rows(self, axis: int, n: int) -> Rows:
+        return Rows(axis, n, self.valid, self.count)
+
+
+def _chosen(site: Site, mask: str, m: int, n: int, row_of: str = "") -> _Chosen:
+    """Write the places of elements that a mask chooses; `row_of` says where each stands, 1 first, if not in order."""
+    ones = site.cast(mask, KIND.FLOAT)
+    if not row_of:
+        row_of = site.op("CumSum", ones, site.constant(0, np.int64))
+    rows = site.constant(np.arange(1, n + 1, dtype=np.float32)[:, None])
+    is_row = site.op("Equal", site.reshape(row_of, (1, m)), rows)
+    hit = site.cast(site.op("And", is_row, site.reshape(mask, (1, m))), KIND.FLOAT)
+    place = site.op("MatMul", hit, site.constant(np.arange(m, dtype=np.float32)[:, None]))
+    total = site.op("Min", site.reduce("ReduceSum", ones, [0], keep=False), site.scalar(n, KIND.FLOAT))
+    count = site.cast(total, KIND.INT32)
+    valid = below(site, site.constant(np.arange(n, dtype=np.int32)), count)
+    return _Chosen(hit, site.cast(site.reshape(place, (n,)), KIND.INT32), valid, count)
+
+
+def _filled(site: Site, x: str, rows: Rows, rank: int, kind: int, place: int) -> None:
+    """Write x with zeros in rows that are not meant as an output."""
+    extents = [rows.n if axis == rows.axis else 1 for axis in range(rank)]
+    if not site.output(place):
+        return
+    valid = site.reshape(rows.valid, extents)
+    site.op("Where", valid, x, site.scalar(0, kind), output=site.node.output[place])
+
+
+def _non_zero(site: Site, n: int) -> dict[str, Rows] | None:
+    shape, kind = site.shape(0), site.kind(0)
+    if not shape or not kind or prod(shape) >= 1 << 24:
+        return None
+    m = prod(shape)
+    flat = site.reshape(site.input(0), (m,))
+    mask = flat if kind == KIND.BOOL else site.op("Not", site.op("Equal", flat, site.scalar(0, kind)))
+    chosen = _chosen(site, mask, m, n)
+    table = np.stack(np.unravel_index(np.arange(m), shape), 1).astype(np.float32)
+    places = site.op("MatMul", chosen.hit, site.constant(table))
+    site.cast(site.transpose(places, (1, 0)), KIND.INT64, output=site.node.output[0])
+    return {site.node.output[0]: chosen.rows(1, n)}
+
+
+def _compress(site: Site, n: int) -> dict[str, Rows] | None:
+    shape, condition, kind = site.shape(0), site.shape(1), site.kind(0)
+    if not shape or not condition or not kind:
+        return None
+    axis = site.option("axis", None)
+    x = site.input(0) if axis is not None else site.reshape(site.input(0), (prod(shape),))
+    extents = shape if axis is not None else (prod(shape),)
+    along = int(axis) % len(shape) if axis is not None else 0
+    m = min(condition[0], extents[along])
+    mask = site.input(1) if m == condition[0] else site.slice(site.input(1), 0, 0, m)
+    chosen = _chosen(site, mask, m, n)
+    rows = chosen.rows(along, n)
+    _filled(site, site.op("Gather", x, chosen.places, axis=along), rows, len(extents), kind, 0)
+    return {site.node.output[0]: rows}
+
+
+def _top_k(site: Site, n: int) -> dict[str, Rows] | None:
+    shape, kind = site.shape(0), site.kind(0)
+    if not shape or not kind or n > shape[int(site.option("axis", -1)) % len(shape)]:
+        return None
+    axis = int(site.option("axis", -1)) % len(shape)
+    most = site.constant([n], np.int64)
+    values, places = site.several("TopK", [site.input(0), most], ("", ""), **site.options)
+    asked = site.cast(site.reshape(site.input(1), ()), KIND.INT32)
+    count = site.op("Min", asked, site.scalar(n, KIND.INT32))
+    rows = Rows(axis, n, below(site, site.constant(np.arange(n, dtype=np.int32)), count), count)
+    _filled(site, values, rows, len(shape), kind, 0)
+    _filled(site, places, rows, len(shape), KIND.INT64, 1)
+    return dict.fromkeys(site.node.output, rows)
+
+
+def _unique(site: Site, n: int) -> dict[str, Rows] | None:
+    """Write the different elements of a flat tensor, where each stands first, which one each is, and how many."""
+    shape, kind = site.shape(0), site.kind(0)
+    if not shape or not kind or site.option("axis", None) is not None:
+        return None
+    m = prod(shape)
+    x = site.reshape(site.input(0), (m,))
+    column, row = site.reshape(x, (m, 1)), site.reshape(x, (1, m))
+    same = site.op("Equal", column, row)
+    earlier = site.constant(np.tril(np.ones((m, m), bool), -1))
+    n_earlier = site.reduce(
+        "ReduceSum", site.cast(site.op("And", same, earlier), KIND.FLOAT), [1], keep=False
+    )
+    is_first = site.op("Less", n_earlier, site.scalar(0.5, KIND.FLOAT))
+    firsts = site.cast(is_first, KIND.FLOAT)
+    if site.option("sorted", 1):
+        is_less = site.cast(site.op("Less", row, column), KIND.FLOAT)
+        row_of = site.op("MatMul", is_less, site.reshape(firsts, (m, 1)))
+        row_of = site.op("Add", site.reshape(row_of, (m,)), site.scalar(1, KIND.FLOAT))
+    else:
+        running = site.op("CumSum", firsts, site.constant(0, np.int64))
+        at_first = site.reshape(site.op("Mul", running, firsts), (m, 1))
+        row_of = site.reshape(site.op("MatMul", site.cast(same, KIND.FLOAT), at_first), (m,))
+    chosen = _chosen(site, is_first, m, n, row_of)
+    rows = chosen.rows(0, n)
+    _filled(site, site.op("Gather", x, chosen.places, axis=0), rows, 1, kind, 0)
+    _filled(site, site.cast(chosen.places, KIND.INT64), rows, 1, KIND.INT64, 1)
+    if site.output(2):
+        number = site.op("Sub", row_of, site.scalar(1, KIND.FLOAT))
+        site.cast(number, KIND.INT64, output=site.node.output[2])
+    if site.output(3):
+        of_each = site.constant(np.arange(1, n + 1, dtype=np.float32)[:, None])
+        is_one = site.cast(site.op("Equal", site.reshape(row_of, (1, m)), of_each), KIND.FLOAT)
+        site.cast(site.reduce("ReduceSum", is_one, [1], keep=False), KIND.INT64, output=site.node.output[3])
+    bounded = [name for i, name in enumerate(site.node.output) if i != 2]
+    return dict.fromkeys(bounded, rows)
+
+
+def _non_max(site: Site, n: int) -> dict[str, Rows] | None:
+    """Write NonMaxSuppression as picks of the best box that is left, of all classes and batches at once."""
+    boxes, scores = site.shape(0), site.shape(1)
+    most = site.constant_input(2) if site.input(2) else np.zeros(1)
+    if not boxes or not scores or most is None or site.kind(0) != KIND.FLOAT:
+        return None
+    batch, n_classes, n_boxes = scores
+    n_picks = min(int(most.reshape(-1)[0]), n, n_boxes)
+    if n_picks < 1:
+        return None
+    left = _Left(site, boxes, scores)
+    picked = [left.pick() for _ in range(n_picks)]
+    extents = (batch, n_classes, 1)
+    places = site.concat([site.reshape(place, extents) for place, _ in picked], 2)
+    is_there = site.concat([site.reshape(is_one, extents) for _, is_one in picked], 2)
+    m = batch * n_classes * n_picks
+    chosen = _chosen(site, site.reshape(is_there, (m,)), m, n)
+    of_batch, of_class, _ = np.unravel_index(np.arange(m), (batch, n_classes, n_picks))
+    known = site.constant(np.stack([of_batch, of_class], 1).astype(np.float32))
+    table = site.concat([known, site.cast(site.reshape(places, (m, 1)), KIND.FLOAT)], 1)
+    site.cast(site.op("MatMul", chosen.hit, table), KIND.INT64, output=site.node.output[0])
+    return {site.node.output[0]: chosen.rows(0, n)}
+
+
+class _Left:
+    """Boxes that are neither picked nor suppressed, of all classes and batches: [batch, class, box]."""
+
+    def __init__(self, site: Site, boxes: tuple[int, ...], scores: tuple[int, ...]) -> None:
+        self.site, self.extents = site, scores
+        batch, _, n_boxes = scores
+        ends = [
+            site.reshape(site.slice(site.input(0), 2, i, i + 1), (batch, 1, n_boxes)) for i in range(boxes[2])
+        ]
+        if site.option("center_point_box", 0):
+            half = site.scalar(0.5, KIND.FLOAT)
+            x, y, w, h = ends
+            w, h = site.op("Mul", w, half), site.op("Mul", h, half)
+            self.low = site.op("Sub", y, h), site.op("Sub", x, w)
+            self.high = site.op("Add", y, h), site.op("Add", x, w)
+        else:
+            self.low = site.op("Min", ends[0], ends[2]), site.op("Min", ends[1], ends[3])
+            self.high = site.op("Max", ends[0], ends[2]), site.op("Max", ends[1], ends[3])
+        self.area = self._product(self.low, self.high)
+        lowest = site.scalar(np.finfo(np.float32).min, KIND.FLOAT)
+        self.scores, self.lowest = site.input(1), lowest
+        if site.input(4):
+            least = site.reshape(site.input(4), ())
+            self.scores = site.op("Where", site.op("Greater", self.scores, least), self.scores, lowest)
+        zero = site.scalar(0, KIND.FLOAT)
+        self.most = site.reshape(site.input(3), ()) if site.input(3) else zero
+
+    def _product(self, low: tuple[str, str], high: tuple[str, str]) -> str:
+        sides = [self.site.op("Sub", b, a) for a, b in zip(low, high, strict=True)]
+        return self.site.op("Mul", *sides)
+
+    def pick(self) -> tuple[str, str]:
+        """Write the place of the best box, [batch, class, 1], and whether there is one; what overlaps it is gone."""
+        site, n_boxes = self.site, self.extents[2]
+        best = site.reduce("ReduceMax", self.scores, [2], keep=True)
+        is_there = site.op("Greater", best, self.lowest)
+        place = site.op("ArgMax", self.scores, axis=2, keepdims=1)
+        numbers = site.constant(np.arange(n_boxes, dtype=np.int32)[None, None])
+        narrow = site.cast(place, KIND.INT32)
+        is_it = site.op("Equal", numbers, narrow)
+        one = site.cast(is_it, KIND.FLOAT)
+
+        def of_it(x: str) -> str:
+            return site.reduce("ReduceSum", site.op("Mul", one, x), [2], keep=True)
+
+        low = tuple(site.op("Max", of_it(x), x) for x in self.low)
+        high = tuple(site.op("Min", of_it(x), x) for x in self.high)
+        zero = site.scalar(0, KIND.FLOAT)
+        sides = [site.op("Max", site.op("Sub", b, a), zero) for a, b in zip(low, high, strict=True)]
+        shared = site.op("Mul", *sides)
+        union = site.op("Sub", site.op("Add", of_it(self.area), self.area), shared)
+        overlaps = site.op("Greater", shared, site.op("Mul", self.most, union))
+        gone = site.op("Or", overlaps, is_it)
+        self.scores = site.op("Where", gone, self.lowest, self.scores)
+        return place, is_there
+
+
+_WRITERS: dict[str, _Writer] = {
+    "Compress": _compress,
+    "NonMaxSuppression": _non_max,
+    "NonZero": _non_zero,
+    "TopK": _top_k,
+    "Unique": _unique,
+}

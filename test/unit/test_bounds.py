@@ -1,0 +1,209 @@
+"""Results as long as the data says, with a fixed extent: rows that are meant are ONNX Runtime's, the rest is filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from support.engines import by_runtime
+from support.linalg_numpy import run_module
+
+import t10
+from t10.backend import run_on_tiles
+from t10.cli.entry import main
+from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.importer import import_proto
+from t10.passes.fuse import Fuse
+
+Array = NDArray[Any]
+RANDOM = np.random.default_rng(5)
+make = helper.make_node
+INT64, FLOAT = TensorProto.INT64, TensorProto.FLOAT
+
+
+def model_of(
+    nodes: Sequence[Any], inputs: Mapping[str, Array], kinds: Mapping[str, int], **constants: Array
+) -> Any:
+    known = helper.np_dtype_to_tensor_dtype
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, known(x.dtype), x.shape) for name, x in inputs.items()],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in kinds.items()],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def computed(of: Any, inputs: Mapping[str, Array], **bounds: int) -> dict[str, Array]:
+    """Return what the imported and fused model computes, interpreted."""
+    imported = import_proto(ModelProto.FromString(of.SerializeToString()), source="m", bounds=bounds)
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        return dict(run_module(imported.module, {**inputs, **imported.weights}))
+
+
+def agree(
+    nodes: Sequence[Any],
+    inputs: Mapping[str, Array],
+    kinds: Mapping[str, int],
+    axes: Mapping[str, int],
+    bound: tuple[str, int],
+    **constants: Array,
+) -> None:
+    """Compare the rows that are meant along `axes` with ONNX Runtime's, and all of other outputs."""
+    model = model_of(nodes, inputs, kinds, **constants)
+    due, found = by_runtime(model, dict(inputs)), computed(model, inputs, **{bound[0]: bound[1]})
+    count = int(found[f"{bound[0]}.count"])
+    for name in kinds:
+        expected, made = due[name], found[name]
+        if name in axes:
+            axis = axes[name]
+            expected = np.take(expected, range(min(expected.shape[axis], bound[1])), axis)
+            assert count == expected.shape[axis]
+            assert made.shape[axis] == bound[1]
+            rest = np.take(made, range(count, bound[1]), axis)
+            assert not rest.any()
+            made = np.take(made, range(count), axis)
+        np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("bound", [3, 12])
+@pytest.mark.parametrize("shape", [(7,), (3, 4), (2, 1, 5)])
+def test_places_that_are_not_zero(shape: tuple[int, ...], bound: int) -> None:
+    x = RANDOM.integers(0, 2, shape).astype(np.float32)
+    agree([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64}, {"y": 1}, ("y", bound))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_slices_that_a_condition_chooses(axis: int | None) -> None:
+    x, condition = RANDOM.standard_normal((5, 4)).astype(np.float32), np.array([True, False, True, True])
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
+    node = make("Compress", ["x", "c"], ["y"], **attributes)
+    agree([node], {"x": x, "c": condition}, {"y": FLOAT}, {"y": axis or 0}, ("y", 5))
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_different_elements(is_sorted: int, dtype: Any) -> None:
+    x = RANDOM.integers(-3, 4, (3, 5)).astype(dtype)
+    node = make("Unique", ["x"], ["y", "first", "inverse", "n"], sorted=is_sorted)
+    kinds = {
+        "y": helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
+        "first": INT64,
+        "inverse": INT64,
+        "n": INT64,
+    }
+    model = model_of([node], {"x": x}, kinds)
+    due, found = by_runtime(model, {"x": x}), computed(model, {"x": x}, y=9)
+    count = int(found["y.count"])
+    assert count == due["y"].shape[0]
+    np.testing.assert_array_equal(found["inverse"], due["inverse"])
+    for name in ("y", "first", "n"):
+        np.testing.assert_array_equal(found[name][:count], due[name], err_msg=name)
+        assert not found[name][count:].any()
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_computed_number_of_largest_elements(k: int) -> None:
+    x = RANDOM.standard_normal((3, 6)).astype(np.float32)
+    nodes = [make("TopK", ["x", "k"], ["y", "at"], axis=1)]
+    inputs = {"x": x, "k": np.array([k])}
+    agree(nodes, inputs, {"y": FLOAT, "at": INT64}, {"y": 1, "at": 1}, ("y", 4))
+
+
+def boxes(n: int) -> Array:
+    """Return corners of boxes that overlap, some of them flipped."""
+    low = RANDOM.uniform(0, 1, (2, n, 2))
+    return np.concatenate([low, low + RANDOM.uniform(-0.6, 0.6, (2, n, 2))], 2).astype(np.float32)
+
+
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize("most", [2, 100])
+def test_boxes_that_are_kept(center: int, most: int) -> None:
+    given = boxes(8) if not center else np.abs(boxes(8))
+    inputs = {"boxes": given, "scores": RANDOM.uniform(0, 1, (2, 3, 8)).astype(np.float32)}
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou", "s"], ["y"], center_point_box=center)]
+    constants = {"m": np.array([most]), "iou": np.array([0.3], np.float32), "s": np.array([0.2], np.float32)}
+    agree(nodes, inputs, {"y": INT64}, {"y": 0}, ("y", 48), **constants)
+
+
+EXPERTS = (
+    make("NonZero", ["mask"], ["at"]),
+    make("Transpose", ["at"], ["rows"], perm=[1, 0]),
+    make("GatherND", ["x", "rows"], ["chosen"]),
+    make("MatMul", ["chosen", "w"], ["made"]),
+    make("Relu", ["made"], ["act"]),
+)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_rows_go_where_they_come_from(reduction: str) -> None:
+    """A mixture of experts: rows that are not meant are scattered nowhere."""
+    mask, x = np.array([0, 1, 0, 1, 1], np.float32), RANDOM.standard_normal((5, 3)).astype(np.float32)
+    nodes = [
+        *EXPERTS,
+        make("ScatterND", ["x", "rows", "act"], ["y"], reduction=reduction),
+        make("ReduceSum", ["act", "zero"], ["total"], keepdims=0),
+        make("ReduceMax", ["act", "zero"], ["most"], keepdims=1),
+        make("Softmax", ["act"], ["soft"], axis=1),
+    ]
+    w = RANDOM.standard_normal((3, 3)).astype(np.float32)
+    kinds = {"y": FLOAT, "total": FLOAT, "most": FLOAT, "soft": FLOAT}
+    agree(nodes, {"mask": mask, "x": x}, kinds, {"soft": 0}, ("at", 4), w=w, zero=np.array([0]))
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [("Softmax", {"axis": 0}), ("ReduceMean", {}), ("CumSum", {}), ("LpNormalization", {})],
+)
+def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -> None:
+    others = ["zero"] if operator in ("ReduceMean", "CumSum") else []
+    nodes = [*EXPERTS, make(operator, ["act", *others], ["y"], name="mixer", **attributes)]
+    mask, x = np.ones(5, np.float32), np.ones((5, 3), np.float32)
+    model = model_of(
+        nodes, {"mask": mask, "x": x}, {"y": FLOAT}, w=np.eye(3, dtype=np.float32), zero=np.array(0)
+    )
+    with pytest.raises(UnsupportedOpError, match=f"{operator} would mix rows") as caught:
+        computed(model, {}, at=4)
+    assert caught.value.operator == "mixer"
+
+
+def test_a_bound_of_nothing_is_refused() -> None:
+    x = np.ones(3, np.float32)
+    model = model_of([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64})
+    with pytest.raises(InputError, match="no such operator or result"):
+        computed(model, {"x": x}, z=4)
+    with pytest.raises(InputError, match="at least 1"):
+        computed(model, {"x": x}, y=0)
+    with pytest.raises(UnsupportedOpError, match="--bound y=N"):
+        computed(model, {"x": x})
+
+
+def test_the_command_bounds_and_both_engines_agree(tmp_path: Path) -> None:
+    inputs = {"boxes": boxes(6)[:1], "scores": RANDOM.uniform(0, 1, (1, 2, 6)).astype(np.float32)}
+    nodes = [
+        make("NonMaxSuppression", ["boxes", "scores", "m", "iou"], ["kept"]),
+        make("Slice", ["kept", "two", "three", "one"], ["at"]),
+        make("Squeeze", ["at", "one"], ["row"]),
+        make("Squeeze", ["boxes", "zero"], ["flat"]),
+        make("Gather", ["flat", "row"], ["y"], axis=0),
+    ]
+    constants = {name: np.array([i]) for i, name in enumerate(("zero", "one", "two", "three"))}
+    constants |= {"m": np.array([3]), "iou": np.array([0.4], np.float32)}
+    model = model_of(nodes, inputs, {"y": FLOAT}, **constants)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    out = str(tmp_path / "out")
+    assert main(["compile", str(path), "--chip", "test-16", "--bound", "kept=6", "-o", out, "--quiet"]) == 0
+    due = by_runtime(model, inputs)["y"]
+    executable = t10.compile(path, "test-16", bounds={"kept": 6}, program=True)
+    for found in (executable.run(inputs), dict(run_on_tiles(executable, inputs).outputs)):
+        assert int(found["kept.count"]) == len(due)
+        np.testing.assert_array_equal(found["y"][: len(due)], due)
+        assert not found["y"][len(due) :].any()
