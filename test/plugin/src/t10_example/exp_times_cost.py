@@ -1,5 +1,8 @@
 """What the codelet ExampleExpTimes costs: the planner asks for the cycles of many sub-tasks at once."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from t10.core.expression import OperatorSpec
 from t10.cost import register_cost
 
@@ -10,7 +13,7 @@ def is_exp_times(spec: OperatorSpec) -> bool:
     return spec.kind == "elementwise" and opcodes == ["math.exp", "arith.mulf"]
 
 
-def exp_times_cycles(spec: OperatorSpec, boxes):
+def exp_times_cycles(spec: OperatorSpec, boxes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return cycles for boxes of shape (n, axes): six workers, twenty slots of six cycles per element."""
     return 120 + 120 * -(-boxes.prod(axis=1) // 6)
 
