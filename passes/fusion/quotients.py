@@ -82,8 +82,9 @@ def _is_below_one(graph: FusionGraph, power: Scalar) -> bool:
 
 
 def _axes_of_sum(nest: Nest, total: Nest, divisor: Read) -> list[AffineDim] | None:
-    """Return, per axis of a sum, the axis of the nest that divides by it; None where it sums anything but one."""
-    if total.combine != "arith.addf" or total.epilogue is not None or total.kinds.count(REDUCTION) != 1:
+    """Return, per axis of a sum in f32, the axis of the nest that divides by it; None where it sums several."""
+    is_sum = total.combine == "arith.addf" and total.acc_type == "f32" and total.epilogue is None
+    if not is_sum or total.kinds.count(REDUCTION) != 1:
         return None
     by_axis: list[AffineDim] = [ZERO] * len(total.extents)
     for mine, theirs in zip(total.out_dims, divisor.dims, strict=True):
