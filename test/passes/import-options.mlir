@@ -26,7 +26,7 @@
 
 // TWICE: t10-opt: --shape is an option of the pipeline's t10-import, too: give it once
 
-// DTYPE: error: --dtype is 'fp8' (expected fp16)
+// DTYPE: error: --dtype is 'fp8' (expected fp16, bf16=f32, bf16=f16)
 
 // STDIN: <stdin>:
 // STDIN-SAME: :8: error: operator 'max': onnx-mlir.Frobnicate is of domain 'onnx-mlir'

@@ -90,7 +90,9 @@ def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> An
         np.where(is_odd, rates.long_odd, rates.long_even),
     )
     piece: Any = n_bytes * per_byte + rates.ragged
-    copied: Any = rates.row + n_bytes * rates.copy_8 + ragged * rates.ragged
+    # Parts of a word lie side by side: every second begins inside 8 bytes.
+    per_copied = np.where(n_bytes == WORD_BYTES, rates.copy_4, rates.copy_8)
+    copied: Any = rates.row + n_bytes * per_copied + ragged * rates.ragged
     # Less than a word is not copied: it is scattered with the others.
     own = piece + np.minimum(n_bytes // WORD_BYTES, 1) * (copied - piece)
     units: Any = ragged * (rates.row + n_parts * piece) + np.minimum(n_bytes, 1) * n_own * own
