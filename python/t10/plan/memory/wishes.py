@@ -165,7 +165,7 @@ def _of_exchanges(
         n_bytes = operand_slots(spec, plan, arrival.operand) * size_bytes(operand.dtype)
         if arrival.kind != "in_place":
             for source in graph.sources_of(operand.name):
-                yield Wish((homes[source], arrival.buffer), n_bytes // BYTES_PER_CYCLE)
+                yield Wish((homes[source], arrival.buffer), -(-n_bytes // BYTES_PER_CYCLE))
         if arrival.operand < len(spec.inputs) and ring_length(plan, arrival.operand) > 1:
             weight = _passed_bytes(spec, plan, arrival.operand) // BYTES_PER_CYCLE
             yield Wish((SHIFT, arrival.buffer), weight)
