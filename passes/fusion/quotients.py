@@ -1,4 +1,4 @@
-"""Quotients of a softmax taken behind the product that sums its rows, instead of for every element of a row.
+"""Division of a softmax behind the product that sums its rows, not for every element of a row.
 
 ```
 s[i] = sum over j of exp(x[i, j] - m[i])                 e[i, j] = exp(x[i, j] - m[i])
@@ -24,7 +24,7 @@ from t10.passes.fusion.views import axes_read
 
 
 def defer_quotients(graph: FusionGraph) -> None:
-    """Take the quotients of every softmax that one product reads behind it, where that are no more of them."""
+    """Divide behind the product that reads a softmax, where that takes no more divisions."""
     for nest in graph.nests():
         product = graph.only_user(nest.result)
         if isinstance(product, Nest) and nest.is_elementwise and nest.epilogue is None:

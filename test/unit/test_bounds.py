@@ -1,4 +1,4 @@
-"""Results as long as the data says, with a fixed extent: rows that are meant are ONNX Runtime's, the rest is filled."""
+"""Results of data-dependent length, with a fixed extent: valid rows are ONNX Runtime's, the rest is filled."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def agree(
     bound: tuple[str, int],
     **constants: Array,
 ) -> None:
-    """Compare the rows that are meant along `axes` with ONNX Runtime's, and all of other outputs."""
+    """Compare the valid rows along `axes` with ONNX Runtime's, and all of other outputs."""
     model = model_of(nodes, inputs, kinds, **constants)
     due, found = by_runtime(model, dict(inputs)), computed(model, inputs, **{bound[0]: bound[1]})
     count = int(found[f"{bound[0]}.count"])
@@ -144,7 +144,7 @@ EXPERTS = (
 
 @pytest.mark.parametrize("reduction", ["none", "add"])
 def test_rows_go_where_they_come_from(reduction: str) -> None:
-    """A mixture of experts: rows that are not meant are scattered nowhere."""
+    """A mixture of experts: invalid rows are scattered nowhere."""
     mask, x = np.array([0, 1, 0, 1, 1], np.float32), RANDOM.standard_normal((5, 3)).astype(np.float32)
     nodes = [
         *EXPERTS,

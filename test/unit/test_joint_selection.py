@@ -211,8 +211,10 @@ def test_only_states_without_better_choices_are_left_out(part: float) -> None:
             continue
         best = fitting[np.random.default_rng(number).integers(len(fitting))]
         limit = selection.cycles(best) * part
-        idle = int(choices.idle_bytes.min()), int(choices.idle_bytes.max())
-        found = narrowed(Relaxation(selection), selection, [best], limit, idle)
+        relaxed = Relaxation(selection)
+        most = min(int(choices.idle_bytes.max()), relaxed.most_idle_bytes())
+        assert (choices.idle_bytes[choices.is_fitting] <= most).all(), number
+        found = narrowed(relaxed, selection, [best], limit, (int(choices.idle_bytes.min()), most))
         is_inside = np.asarray(np.isin(choices.rows, found.rows).all(axis=1), np.bool_)
         least = choices.least(~is_inside)
         assert least is None or least >= np.ceil(found.bound_cycles - 1e-6) >= limit, number

@@ -9,12 +9,15 @@ from support.packing import allocate
 from support.random_cases import Case, planned_case, random_case
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.dtypes import size_bytes
+from t10.core.movement import operand_of
 from t10.core.schedule import Buffer, ModulePlan, Wish
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
 from t10.plan.memory.allocation import Request, block_of_request
 from t10.plan.memory.buffers import requests_of
+from t10.plan.memory.levels import operand_slots
 from t10.plan.memory.placement import placed_buffers
-from t10.plan.memory.wishes import Wishes
+from t10.plan.memory.wishes import Wishes, exchange_wishes
 
 SEEDS = range(24)
 
@@ -92,6 +95,29 @@ def test_everything_wished_is_granted_where_there_is_room(seed: int) -> None:
     buffers = placed_buffers(requests, wishes, case.chip, case.chip.reserved_bytes)
     assert wishes
     assert broken(wishes, requests, buffers, case.chip) == []
+
+
+def test_what_is_sent_and_what_arrives_wish_to_lie_apart_however_short() -> None:
+    n_short = 0
+    for seed in SEEDS:
+        case = random_case(seed)
+        graph = case.plan.graph
+        wishes = exchange_wishes(graph, case.plan.operators, requests_of(case.plan, case.chip))
+        found = {frozenset(wish.names) for wish in wishes}
+        homes = {value.name: f"idle:{value.name}" for value in graph.weights}
+        homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
+        homes |= {spec.output.name: f"value:{spec.output.name}" for spec in graph.operators}
+        for spec, scheduled in zip(graph.operators, case.plan.operators, strict=True):
+            for arrival in scheduled.arrivals:
+                operand = operand_of(spec, arrival.operand)
+                n_bytes = operand_slots(spec, scheduled.active.plan, arrival.operand) * size_bytes(
+                    operand.dtype
+                )
+                if arrival.kind != "in_place":
+                    n_short += 0 < n_bytes < 8
+                    for source in graph.sources_of(operand.name):
+                        assert {homes[source], arrival.buffer} in found, (seed, arrival)
+    assert n_short
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -161,8 +161,8 @@ def _add_compile(
         dest="bounds",
         action="append",
         metavar="NAME=N",
-        help="give a result as long as the data says (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
-        "of the operator or of its result) N rows: an output NAME.count says how many are meant; repeatable",
+        help="give a result of data-dependent length (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
+        "of the operator or of its result) N rows; an output NAME.count says how many are valid; repeatable",
     )
     add_prove(compile_, default=False)
     compile_.add_argument(

@@ -1,7 +1,7 @@
-"""`--bound NAME=N`: results as long as the data says get N rows, and the model an output that says how many are meant.
+"""`--bound NAME=N`: results of data-dependent length get N rows, and the model an output that counts the valid ones.
 
-What is computed row by row from such rows is right in the rows that are meant. Followed through the model are operators
-that keep rows apart; sums, maxima and scatters leave rows that are not meant out; all others are refused by name, as
+What is computed row by row from such rows is right in the valid rows. Followed through the model are operators
+that keep rows apart; sums, maxima and scatters leave invalid rows out; all others are refused by name, as
 they would mix them in. What asks for the extent of such a result gets N.
 """
 
@@ -30,7 +30,7 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     """Return the model with results of some operators bounded; `extents` are by name of an operator or of its result.
 
     Raises `InputError` for a name that no such operator has, and `UnsupportedOpError` for an operator that would mix
-    rows that are not meant into others.
+    invalid rows into others.
     """
     if not extents:
         return model

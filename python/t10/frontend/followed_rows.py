@@ -1,4 +1,4 @@
-"""Rows of which only the first are meant, followed through the operators that read them."""
+"""Rows of which only the first are valid, followed through the operators that read them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Follower:
         return [*self._before, node]
 
     def filled(self, nodes: list[Any], name: str) -> list[Any]:
-        """Return nodes by which an output holds zeros in the rows that are not meant."""
+        """Return nodes by which an output holds zeros in its invalid rows."""
         inner = f"{name}.rows"
         for node in nodes:
             for names in (node.input, node.output):
@@ -154,7 +154,7 @@ class Follower:
         return [axis] * len(node.output)
 
     def _reduced(self, node: Any, axis: int, rank: int) -> int | None:
-        """Return the axis behind a reduction; one along the rows leaves out those that are not meant."""
+        """Return the axis behind a reduction; one along the rows leaves out the invalid ones."""
         axes = self._constant(node, 1) if len(node.input) > 1 and node.input[1] else None
         found = self._option(node, "axes", list(range(rank))) if axes is None else axes.reshape(-1).tolist()
         gone = {int(each) % rank for each in found}
@@ -165,7 +165,7 @@ class Follower:
         return axis if self._option(node, "keepdims", 1) else axis - sum(each < axis for each in gone)
 
     def _scattered(self, node: Any, given: Sequence[tuple[int, int]]) -> None:
-        """Let rows that are not meant hit nothing."""
+        """Let invalid rows hit nothing."""
         of_places = next(axis for i, axis in given if i == 1)
         rank = len(self.shapes[node.input[1]])
         is_row = node.op_type == "ScatterElements" or of_places < rank - 1
@@ -196,7 +196,7 @@ class Follower:
         return None
 
     def _masked(self, name: str, fill: Any) -> str:
-        """Write a value with a number in the rows that are not meant."""
+        """Write a value with a number in the invalid rows."""
         rows, shape = self.rows[name], self.shapes[name]
         stem = f"{name}.masked.{fill}"
         if f"{stem}.fill" in self.constants:
@@ -226,7 +226,7 @@ class Follower:
 
     def _refuse(self, node: Any) -> None:
         raise UnsupportedOpError(
-            f"{node.op_type} would mix rows of a bounded result that are not meant into others",
+            f"{node.op_type} would mix invalid rows of a bounded result into others",
             operator=title_of(node),
             location=node_location(node, self.source),
             hint="end the model before it, and compute it on the host from the rows that the count says",

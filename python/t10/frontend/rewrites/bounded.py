@@ -1,7 +1,7 @@
-"""Operators whose result is as long as the data says, with a fixed extent and a count of what is meant.
+"""Operators whose result has a data-dependent length, with a fixed extent and a count of its valid rows.
 
 Of M elements those that a mask chooses get places in order: the running count of the mask is the row in which one
-stands, and row j takes the one whose count is j + 1. Rows behind the last are those of element 0, and not meant.
+stands, and row j takes the one whose count is j + 1. Rows behind the last are those of element 0, and not valid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from t10.frontend.rewrites.site import KIND, Rule, Site
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Which rows along an axis of a value are meant: the first ones, as a mask of `n` and as a count (int32)."""
+    """Which rows along an axis of a value are valid: the first ones, as a mask of `n` and as a count (int32)."""
 
     axis: int
     n: int
@@ -59,7 +59,7 @@ _Writer = Callable[[Site, int], "dict[str, Rows] | None"]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """Places of chosen elements, [n] in int32, and which of them are meant."""
+    """Places of chosen elements, [n] in int32, and which of them are valid."""
 
     hit: str
     places: str
@@ -86,7 +86,7 @@ def _chosen(site: Site, mask: str, m: int, n: int, row_of: str = "") -> _Chosen:
 
 
 def _filled(site: Site, x: str, rows: Rows, rank: int, kind: int, place: int) -> None:
-    """Write x with zeros in rows that are not meant as an output."""
+    """Write x with zeros in invalid rows as an output."""
     extents = [rows.n if axis == rows.axis else 1 for axis in range(rank)]
     if not site.output(place):
         return

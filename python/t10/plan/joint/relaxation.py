@@ -92,10 +92,17 @@ class Relaxation:
 
     def breakpoints(self) -> Ints:
         """Return the idle bytes at which some row stops to fit, ascending."""
+        most = self._most_idle_by_row()
+        return np.unique(most[most >= 0])
+
+    def most_idle_bytes(self) -> int:
+        """Return the idle bytes beyond which some operator has no row that fits; negative where one never has."""
+        first = self.selection.first_row[self.selection.first_state[:-1]]
+        return int(np.maximum.reduceat(self._most_idle_by_row(), first).min())
+
+    def _most_idle_by_row(self) -> Ints:
         live = self.whole.live_bytes[self.operator_by_row]
-        most = self.selection.room_bytes - live - self.whole.need_bytes
-        least = most.min(axis=1)
-        return np.unique(least[least >= 0])
+        return (self.selection.room_bytes - live - self.whole.need_bytes).min(axis=1)
 
     def best(self, limits: Ints, price: float, region: Region | None = None) -> Line | None:
         """Return the best choice at a price under limits per operator, None where one has no row left."""

@@ -84,7 +84,8 @@ class _Search:
         self.relaxation = relaxation_of(selection)
         self.near = Neighbourhood(selection)
         idle = np.split(selection.rows.idle_bytes, selection.first_row[selection.first_state[1:-1]])
-        self.idle = sum(int(own.min()) for own in idle), sum(int(own.max()) for own in idle)
+        most = sum(int(own.max()) for own in idle)
+        self.idle = sum(int(own.min()) for own in idle), min(most, self.relaxation.most_idle_bytes())
         self.best: Ints | None = None
         self.best_cycles = 0
         self.seen: set[bytes] = set()
