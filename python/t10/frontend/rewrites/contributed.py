@@ -117,10 +117,8 @@ def _gelu(site: Site) -> bool:
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
-    x = site.op("Add", site.input(0), site.input(1)) if site.input(1) else site.input(0)
-    power = site.op("Erf", site.op("Div", x, site.scalar(sqrt(2), kind)))
-    half = site.op("Mul", x, site.op("Add", power, site.scalar(1, kind)))
-    site.op("Mul", half, site.scalar(0.5, kind), output=site.node.output[0])
+    x = _with_bias(site)
+    _give_half(site, kind, x, site.op("Erf", site.op("Div", x, site.scalar(sqrt(2), kind))))
     return True
 
 
@@ -128,12 +126,22 @@ def _fast_gelu(site: Site) -> bool:
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
-    x = site.op("Add", site.input(0), site.input(1)) if site.input(1) else site.input(0)
+    x = _with_bias(site)
     cube = site.op("Mul", site.op("Mul", site.op("Mul", x, x), x), site.scalar(0.044715, kind))
     inner = site.op("Mul", site.op("Add", x, cube), site.scalar(sqrt(2 / pi), kind))
-    half = site.op("Mul", x, site.op("Add", site.op("Tanh", inner), site.scalar(1, kind)))
-    site.op("Mul", half, site.scalar(0.5, kind), output=site.node.output[0])
+    _give_half(site, kind, x, site.op("Tanh", inner))
     return True
+
+
+def _with_bias(site: Site) -> str:
+    """Return the first input with the second added, if there is one."""
+    return site.op("Add", site.input(0), site.input(1)) if site.input(1) else site.input(0)
+
+
+def _give_half(site: Site, kind: int, x: str, power: str) -> None:
+    """Write x / 2 * (1 + power) as the output."""
+    half = site.op("Mul", x, site.op("Add", power, site.scalar(1, kind)))
+    site.op("Mul", half, site.scalar(0.5, kind), output=site.node.output[0])
 
 
 def _quick_gelu(site: Site) -> bool:
