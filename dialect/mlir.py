@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import threading
 from types import ModuleType
 from typing import Any
 
@@ -74,6 +75,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+_LOADING = threading.Lock()
+"""The bindings note what they load in classes that all contexts share: two threads at once crash."""
+
+
 def new_context(*, allow_unregistered: bool = False) -> Any:
     """Return a fresh `ir.Context` with the t10 dialects loaded and threads off.
 
@@ -90,7 +95,7 @@ def new_context(*, allow_unregistered: bool = False) -> Any:
         # Not `context.dialects[name]`, which imports the Python module too: linalg's takes 150 ms (numpy).
         context.get_dialect_descriptor(name)
     context.allow_unregistered_dialects = allow_unregistered
-    with context, ir.Location.unknown():
+    with _LOADING, context, ir.Location.unknown():
         rtensor.RTensor.load()
         ipu.Ipu.load()
         for name in plugins.names(plugins.DIALECTS, ("rtensor", "ipu")):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import replace
@@ -328,3 +330,17 @@ def test_an_ipu_program_is_built() -> None:
 def test_values_without_an_attribute_are_refused() -> None:
     with pytest.raises(TypeError, match="no attribute for a object"):
         to_attr(object())
+
+
+def test_contexts_are_made_in_several_threads_at_once() -> None:
+    """What loads dialects notes it in classes that all contexts share: without a lock the process crashes."""
+    code = (
+        "import sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from t10.dialect.mlir import new_context\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "with ThreadPoolExecutor(4) as threads:\n"
+        "    assert len(list(threads.map(lambda _: new_context(), range(24)))) == 24\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
