@@ -165,10 +165,9 @@ def _of_exchanges(
         n_bytes = operand_slots(spec, plan, arrival.operand) * size_bytes(operand.dtype)
         if arrival.kind != "in_place":
             for source in graph.sources_of(operand.name):
-                yield Wish((homes[source], arrival.buffer), -(-n_bytes // BYTES_PER_CYCLE))
+                yield _apart(homes[source], arrival.buffer, n_bytes)
         if arrival.operand < len(spec.inputs) and ring_length(plan, arrival.operand) > 1:
-            weight = _passed_bytes(spec, plan, arrival.operand) // BYTES_PER_CYCLE
-            yield Wish((SHIFT, arrival.buffer), weight)
+            yield _apart(SHIFT, arrival.buffer, _passed_bytes(spec, plan, arrival.operand))
     output = len(spec.inputs)
     n_members, n_slots = output_chunk(spec, plan)
     n_bytes = (n_members - 1) * n_slots * size_bytes(spec.acc_dtype)
@@ -176,7 +175,12 @@ def _of_exchanges(
         n_bytes += _passed_bytes(spec, plan, output)
     for name in (f"accumulator:{spec.name}", f"value:{spec.output.name}"):
         if name in buffers:
-            yield Wish((SHIFT, name), n_bytes // BYTES_PER_CYCLE)
+            yield _apart(SHIFT, name, n_bytes)
+
+
+def _apart(one: str, other: str, n_bytes: int) -> Wish:
+    """Return the wish that bytes leave and arrive in two memory elements."""
+    return Wish((one, other), -(-n_bytes // BYTES_PER_CYCLE))
 
 
 def _passed_bytes(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> int:
