@@ -169,7 +169,7 @@ def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -
     model = model_of(
         nodes, {"mask": mask, "x": x}, {"y": FLOAT}, w=np.eye(3, dtype=np.float32), zero=np.array(0)
     )
-    with pytest.raises(UnsupportedOpError, match=f"{operator} would mix rows") as caught:
+    with pytest.raises(UnsupportedOpError, match=f"{operator} would mix invalid rows") as caught:
         computed(model, {}, at=4)
     assert caught.value.operator == "mixer"
 
