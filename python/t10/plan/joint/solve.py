@@ -35,6 +35,10 @@ MOST_HALVINGS = 7
 TIGHTENINGS = 4
 NARROWER = 0.9
 """A narrower problem has this part of the rows at most, or it is not worth a try."""
+NARROWING_GAP = 0.03
+"""Problems are narrowed where the best choice known is no farther from the bound: else hardly a state is left out."""
+FIRST_INTERVALS = 32
+"""So many intervals find a good choice mostly: after them, and at once, narrowing is tried."""
 MOST_IMPROVED = 40
 POLISH_WORK = 0.5
 """Effort of the integer program, in CP-SAT's deterministic units (about four seconds each)."""
@@ -94,6 +98,7 @@ class _Search:
         self.work = 0
         self.heap: list[_Interval] = []
         self.n_intervals = 0
+        self.final = np.inf
         self.starts = tuple(starts)
         self.close: tuple[Ints, ...] = ()
         for rows in self.starts:
@@ -209,36 +214,48 @@ class _Search:
         """Return whether the best choice known is known to be good enough."""
         return self.best is not None and lowest >= self.best_cycles * (1 - gap)
 
-    def branched(self, gap: float, is_over: Callable[[], bool]) -> float:
-        """Halve intervals until the gap is closed or nothing can be halved; return what no choice undercuts."""
-        is_large = self.selection.n_operators > FEW_OPERATORS
-        limit = FEW_INTERVALS if is_large else MOST_INTERVALS
+    @property
+    def lowest(self) -> float:
+        """Return what no choice undercuts, as far as intervals say."""
+        return float(min([self.final, *(interval.cycles for interval in self.heap[:1])]))
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the problem has so many operators that one of them decides little."""
+        return self.selection.n_operators > FEW_OPERATORS
+
+    def branch(self, gap: float, is_over: Callable[[], bool], most: int) -> None:
+        """Halve intervals until the gap is closed, nothing can be halved, or there were `most` of them."""
         points = np.unique(np.clip(self.relaxation.breakpoints(), *self.idle))
-        final = np.inf
-        while self.heap and self.n_intervals < limit and not is_over():
+        while self.heap and self.n_intervals < most and not is_over():
             top = heapq.heappop(self.heap)
             if self.is_closed(top.cycles, gap):
                 heapq.heappush(self.heap, top)
                 break
             inside = points[(points >= top.low) & (points < top.high)]
-            if len(inside) and (is_large or top.depth < MOST_HALVINGS):
+            if len(inside) and (self.is_large or top.depth < MOST_HALVINGS):
                 self.try_at(top.high)
                 middle = int(inside[len(inside) // 2])
                 self.push(top.depth + 1, (top.low, middle, top.region), (middle + 1, top.high, top.region))
                 continue
-            halves = None if is_large else self.halves(top)
+            halves = None if self.is_large else self.halves(top)
             if halves is None:
-                final = min(final, top.cycles)
+                self.final = min(self.final, top.cycles)
                 continue
             self.push(top.depth, *((top.low, top.high, half) for half in halves))
-        return float(min([final, *(interval.cycles for interval in self.heap[:1])]))
 
     def narrower(self, gap: float) -> Narrowed | None:
         """Return the problem without states in which no choice is better by more than the gap, None if that is no help.
 
-        It is one where operators are too entangled to be eliminated exactly, and where few states are left of them.
+        It is one where a good choice is known of few operators, or of ones too entangled to be eliminated exactly, and
+        where few states are left of them.
         """
-        if self.best is None or self.relaxation.selection is self.selection:
+        is_loose = self.relaxation.selection is not self.selection
+        if (
+            self.best is None
+            or (self.is_large and not is_loose)
+            or not self.is_closed(self.lowest, NARROWING_GAP)
+        ):
             return None
         limit, kept = self.best_cycles * (1 - gap), (self.best, *self.starts, *self.close)
         found = narrowed(self.relaxation, self.selection, kept, limit, self.idle)
@@ -285,14 +302,18 @@ def solve(
         return search.work >= work or is_over()
 
     search.push(0, (*search.idle, search.relaxation.whole))
-    narrower = search.narrower(gap)
-    lowest = search.branched(gap, is_done) if narrower is None else 0.0
-    if narrower is None and np.isfinite(lowest) and not search.is_closed(lowest, gap) and not is_done():
+    lowest = search.lowest
+    for most in (1, FIRST_INTERVALS, FEW_INTERVALS if search.is_large else MOST_INTERVALS):
+        search.branch(gap, is_done, most)
+        lowest = search.lowest
+        if search.is_closed(lowest, gap) or not np.isfinite(lowest) or is_done():
+            break
         narrower = search.narrower(gap)
-        if narrower is None:
-            lowest = max(lowest, search.polished(gap))
-    if narrower is not None:
-        lowest = max(lowest, search.solved(narrower, gap, is_over, work))
+        if narrower is not None:
+            lowest = max(lowest, search.solved(narrower, gap, is_over, work))
+            break
+    else:
+        lowest = max(lowest, search.polished(gap))
     if search.best is None:
         return None
     bound_cycles = int(min(lowest, search.best_cycles))
