@@ -15,21 +15,23 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
+
+#include "minsum_names.h"
+#include "minsum_rows.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using namespace t10::minsum;
+
 constexpr std::size_t kMaxScope = 12;
 constexpr std::size_t kMaxCells = std::size_t{1} << 24;
 // Larger tables are not looked at for which of their states beat others: that takes a sum per cell and state.
@@ -41,80 +43,6 @@ constexpr std::size_t kSparse = 4;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Column = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-// Wider vectors where the machine has them; additions and comparisons give the same bits everywhere.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
-#define T10_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define T10_WIDE
-#endif
-
-// The least of own[x] + sum of kRows rows[r][x], added in this order. Lanes are independent, so that it is vectorised.
-template <std::size_t kRows>
-inline __attribute__((always_inline)) double least_of_rows(const double *own, const double *const *rows, std::size_t n) {
-  constexpr std::size_t kLanes = 8;
-  const auto sum = [&](std::size_t x) {
-    double result = own[x];
-    for (std::size_t r = 0; r < kRows; ++r) result += rows[r][x];
-    return result;
-  };
-  double lanes[kLanes];
-  std::size_t x = 0;
-  double least = kInfinity;
-  if (n >= kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = kInfinity;
-    for (; x + kLanes <= n; x += kLanes)
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const double found = sum(x + lane);
-        lanes[lane] = found < lanes[lane] ? found : lanes[lane];
-      }
-    for (const double lane : lanes) least = lane < least ? lane : least;
-  }
-  for (; x < n; ++x) {
-    const double found = sum(x);
-    least = found < least ? found : least;
-  }
-  return least;
-}
-
-// Likewise for any number of rows.
-T10_WIDE double least_sum(const double *own, const double *const *rows, std::size_t n_rows, std::size_t n,
-                          double *sums) {
-  switch (n_rows) {
-    case 0: return least_of_rows<0>(own, rows, n);
-    case 1: return least_of_rows<1>(own, rows, n);
-    case 2: return least_of_rows<2>(own, rows, n);
-    case 3: return least_of_rows<3>(own, rows, n);
-    case 4: return least_of_rows<4>(own, rows, n);
-    default: break;
-  }
-  for (std::size_t x = 0; x < n; ++x) sums[x] = own[x];
-  for (std::size_t r = 0; r + 1 < n_rows; ++r)
-    for (std::size_t x = 0; x < n; ++x) sums[x] += rows[r][x];
-  return least_of_rows<1>(sums, rows + n_rows - 1, n);
-}
-
-// Writes own[x] + sum of rows[r][x] to sums.
-T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t n_rows, std::size_t n, double *sums) {
-  for (std::size_t x = 0; x < n; ++x) sums[x] = own[x];
-  for (std::size_t r = 0; r < n_rows; ++r) {
-    const double *row = rows[r];
-    for (std::size_t x = 0; x < n; ++x) sums[x] += row[x];
-  }
-}
-
-// Adds `more` to sums, and lowers entries of `least` to them.
-T10_WIDE void add_and_lower(double *sums, double more, double *least, std::size_t n) {
-  for (std::size_t x = 0; x < n; ++x) {
-    sums[x] += more;
-    least[x] = sums[x] < least[x] ? sums[x] : least[x];
-  }
-}
-
-// Lowers entries of `least` to sums.
-T10_WIDE void lower(const double *sums, double *least, std::size_t n) {
-  for (std::size_t x = 0; x < n; ++x) least[x] = sums[x] < least[x] ? sums[x] : least[x];
-}
 
 // A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last. `first`
 // is the number of the first table with these costs.
@@ -141,29 +69,6 @@ struct Bucket {
   std::size_t n_cells;
   std::size_t shape = 0;
 };
-
-// What numbers tell apart: bits of costs, or what a bucket adds up.
-using Numbers = std::vector<std::uint64_t>;
-
-struct NumbersHash {
-  std::size_t operator()(const Numbers &numbers) const {
-    std::uint64_t hash = numbers.size();
-    for (const std::uint64_t number : numbers) {
-      hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
-      hash ^= hash >> 32;
-    }
-    return hash;
-  }
-};
-
-// Gives equal numbers one name: that of those that came first.
-using Names = std::unordered_map<Numbers, std::size_t, NumbersHash>;
-
-Numbers bits_of(const double *costs, std::size_t n) {
-  Numbers result(n);
-  std::memcpy(result.data(), costs, n * sizeof(double));
-  return result;
-}
 
 std::size_t product(const std::vector<std::size_t> &scope, const std::vector<std::size_t> &n_states) {
   std::size_t cells = 1;
