@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 from support import specs
 from support.codelet_runs import run_task
+from support.cpp_reference_runs import check_cpp_references
 
 from t10.codelets.compile import compile_task
 from t10.codelets.count import counted_cycles, cycles_of, run_cycles
@@ -49,6 +51,12 @@ def test_dot_products_are_exact_and_counted(seed: int) -> None:
         assert run.cycles == cycles_where_it_lies(task, code)
     assert counted_cycles(task) == run_cycles(task)
     assert n == 1 or dots(task)
+
+
+def test_the_cpp_reference_computes_the_same(tmp_path: Path) -> None:
+    tasks = [matvec(n, k, gap) for n, k, gap in ((1, 12, 0), (5, 16, 4), (40, 64, 0), (61, 100, 8))]
+    tasks.append(matvec(13, 24, 4, is_matrix_first=True))
+    check_cpp_references([(task, code) for task in tasks for code in dots(task)], tmp_path)
 
 
 def test_long_rows_take_more_than_three_and_a_half_weights_per_cycle() -> None:
