@@ -13,6 +13,7 @@ from support.codelet_runs import run_task
 
 from t10.codelets.compile import compile_task
 from t10.codelets.counter import cycles_where_it_lies
+from t10.codelets.matrix.dots import dots
 from t10.codelets.matrix.engine import ENGINES, Engine, engine_for
 from t10.codelets.matrix.family import MatrixFamily, compiled, ways
 from t10.codelets.matrix.stream import Access, Kit, Registers, Stream
@@ -240,7 +241,7 @@ def test_the_way_taken_is_the_least_counted(types: tuple[str, str]) -> None:
     for m, n, k in ((1, 16, 64), (3, 40, 30), (8, 8, 8), (16, 64, 16), (12, 24, 48), (7, 5, 90)):
         task = matmul(m, n, k, *types)
         every = [compiled(way) for way in ways(task)]
-        every += [way for way in [ReduceFamily().compile(task)] if way is not None]
+        every += [*dots(task), *(way for way in [ReduceFamily().compile(task)] if way is not None)]
         taken = compile_task(task)
         assert cycles_where_it_lies(task, taken) == min(cycles_where_it_lies(task, way) for way in every)
         assert cycles_where_it_lies(task, taken) == run_task(task, taken).cycles
@@ -281,7 +282,10 @@ def test_products_with_a_vector_stream_their_weights() -> None:
 
 
 def test_vectors_are_left_to_the_vector_unit() -> None:
-    assert FAMILY.compile(matmul(1, 16, 256, "f16", "f32")) is None
+    taken = FAMILY.compile(matmul(1, 16, 256, "f16", "f32"))
+    assert taken is not None
+    assert "dots" in taken.codelet.name
+    assert FAMILY.compile(matmul(1, 16, 256, "f32", "f32")) is None
 
 
 REFERENCE_MAIN = """
@@ -319,7 +323,8 @@ int main() {{
         matmul(17, 20, 24, "f16", "f32"),
         matmul(9, 21, 35, "f16", "f32"),
         matmul(13, 18, 15, "f32", "f32"),
-        matmul(1, 128, 96, "f16", "f32"),
+        # Together, inputs are no dot products.
+        replace(matmul(1, 128, 96, "f16", "f32"), apart=EVERYWHERE_APART - {(0, 1)}),
         convolution(3, 5, 8, 3, 3, 3, ("f16", "f32"), stride=2, dilation=1, groups=1),
     ],
     ids=("aligned", "copied", "floats", "twin", "convolution"),

@@ -2,13 +2,14 @@
 
 ```
 for every axis a:     1 <= f_op[a] <= N_a: no more parts than elements; 1 where the axis may not be split
-                      lengths[a] = ceil(N_a / f_op[a]), rounded up to a multiple of every ft[T][a]
+                      lengths[a] = ceil(N_a / f_op[a]), rounded up to a multiple of every ft[T][a]; of lines, too
                       steps[a] = max over T of ft[T][a];  rp[a] = lengths[a] / steps[a], 0 where nothing rotates
 for every operand T:  prod(ft[T]) divides the cores that share a sub-tensor of T
                       ft[T][a] = 1 along axes on which T cannot rotate
 ```
 
-Rounding up for ft may leave the last parts of an axis with padding only; such cores work on nothing that counts.
+How far lines are rounded up `t10.core.lengths` says; axes that are none may be, too. Rounding up for ft may leave the
+last parts of an axis with padding only; such cores work on nothing that counts.
 That the windows of every ring tile their sub-tensor is a property of the placement: `t10.plan.verify` proves it.
 
 Source: compute-shift model §2 to §4.
@@ -18,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from math import lcm, prod
+from math import prod
 
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.lengths import part_length
 from t10.core.plan import OperatorPlan, PhaseTerm, Reduce
 
 Phases = tuple[tuple[PhaseTerm, ...], ...]
@@ -252,12 +254,12 @@ def _blocks(factors: list[int], axis: int, expression: Expression) -> Iterator[B
 
 
 def _lengths(plan: PlanRows, expression: Expression | None) -> Iterator[Breach]:
-    """Parts are as long as they must be: they cover the axis, rounded up so that every ft divides them."""
+    """Parts are as long as they must be: they cover the axis, rounded up as lines are and so that every ft divides."""
     lengths = plan.lengths
     if lengths is None:
         return
     for axis, length in enumerate(lengths):
-        factors = [row[axis] for row in plan.ft or ()]
+        factors = tuple([row[axis] for row in plan.ft or ()])
         extent = None if expression is None else expression.extents[axis]
         if extent is not None and plan.f_op[axis] * length < extent:
             found = f"f_op[{axis}] = {plan.f_op[axis]} parts of lengths[{axis}] = {length} do not cover extent {extent}"
@@ -267,15 +269,11 @@ def _lengths(plan: PlanRows, expression: Expression | None) -> Iterator[Breach]:
             found = f"ft[{wrong}][{axis}] = {factors[wrong]} does not divide lengths[{axis}] = {length}"
             yield Breach("temporal divides", found, "a divisor")
         elif extent is not None and plan.ft is not None:
-            least = part_length(extent, plan.f_op[axis], factors)
-            if length > least:
-                yield Breach("lengths", f"lengths[{axis}] = {length} pads more than ft needs", f"{least}")
-
-
-def part_length(extent: int, parts: int, factors: list[int]) -> int:
-    """Return L_a: the elements of a part of an axis, rounded up so that all temporal factors divide them."""
-    multiple = lcm(*factors)
-    return -(-extent // (parts * multiple)) * multiple
+            most = part_length(extent, plan.f_op[axis], factors, is_line=True)
+            if length > most:
+                yield Breach(
+                    "lengths", f"lengths[{axis}] = {length} pads more than ft needs", f"{most} at most"
+                )
 
 
 def _pace(plan: PlanRows) -> Iterator[Breach]:

@@ -1,4 +1,4 @@
-"""The family of products: sums of products of two operands on the matrix engine."""
+"""The family of products: sums of products of two operands, on the matrix engine or as dot products."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from math import prod
 from t10.codelets.counter import cycles_where_it_lies, least_counted
 from t10.codelets.matrix.cpp_reference import reference_text
 from t10.codelets.matrix.direct import WIDE_BYTES, Direct, directs
+from t10.codelets.matrix.dots import dots
 from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.product import products
 from t10.codelets.matrix.shape import Structure
@@ -42,7 +43,7 @@ class MatrixFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where it is no product of two operands of the engine's types."""
-        best = least_counted(task, map(compiled, ways(task)))
+        best = least_counted(task, (*map(compiled, ways(task)), *dots(task)))
         if best is None:
             return None
         cycles = cycles_where_it_lies(task, best)

@@ -15,6 +15,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction, identity
 from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.cost.bound.dots import dots_bound
 from t10.cost.bound.gather import gather_bound
 from t10.cost.bound.maps import (
     addition_bound,
@@ -82,6 +83,7 @@ def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
         product_bound(spec, boxes, in_windows=not is_whole),
+        dots_bound(spec, boxes),
         reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
     ]
     cycles = _least(ways)

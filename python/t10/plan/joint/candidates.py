@@ -15,6 +15,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.lengths import whole_lengths
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
 from t10.core.plan import OperatorPlan
@@ -159,7 +160,7 @@ def candidates_of(
     """Return the candidates of an operator whose operands are made by others, fixed, or seen through views."""
     spec, rows, is_whole = listed.spec, listed.rows, listed.is_whole
     cores, members = rows.prod(axis=1), rows[:, list(spec.reduction_axes)].prod(axis=1)
-    windows = partition_elements(spec.output, -(-np.array(spec.extents) // rows))
+    windows = partition_elements(spec.output, whole_lengths(spec, rows))
     fixed, least = (np.zeros(len(rows), np.int64) for _ in range(2))
     readings: dict[int, Reading] = {}
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
@@ -194,7 +195,7 @@ def candidates_of(
 def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
     """Return which F_op leave chunks that are slices of the first long dim of a part (see `producer_layouts`)."""
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
-    lengths = -(-np.array(spec.extents) // rows)
+    lengths = whole_lengths(spec, rows)
     is_slice, is_found = (np.zeros(len(rows), np.bool_) for _ in range(2))
     for axis in (dim.axes[0] for dim in spec.output.dims if dim.terms):
         here = ~is_found & (lengths[:, axis] > 1)
@@ -205,7 +206,7 @@ def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
 
 def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
     """Return what an operand needs by candidates; only elements of the value count, no padding."""
-    lengths = -(-np.array(spec.extents) // rows)
+    lengths = whole_lengths(spec, rows)
     # Some core has the parts of these numbers; none of them is cut short where there are several.
     starts = (rows - 1) // 2 * lengths
     wanted, n_read = np.ones(len(rows), np.int64), 1

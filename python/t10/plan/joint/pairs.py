@@ -8,6 +8,7 @@ import numpy as np
 
 from t10.core.arrays import Ints
 from t10.core.geometry import partition_elements
+from t10.core.lengths import whole_lengths
 from t10.core.movement import operand_of
 from t10.plan.assemble import Context
 from t10.plan.joint.candidates import Candidates, Reading, arrival_cycles
@@ -62,7 +63,7 @@ def moved_through_views(
     if numbers[0] < len(producer.listed.spec.operands):
         # Replicas share the parts of an input.
         replicas = rows.prod(axis=1) // rows[:, sorted(made.axes)].prod(axis=1)
-        stored = -(-partition_elements(made, -(-np.array(producer.listed.spec.extents) // rows)) // replicas)
+        stored = -(-partition_elements(made, whole_lengths(producer.listed.spec, rows)) // replicas)
     most = most_received(
         pieces,
         (producer.listed.spec, made, rows, stored),

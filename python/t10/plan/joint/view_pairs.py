@@ -16,6 +16,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
+from t10.core.lengths import whole_lengths
 from t10.plan.search.placement import natural_core_order
 
 CORES_LOOKED_AT = 12
@@ -171,7 +172,7 @@ def most_received(
 def _windows(spec: OperatorSpec, operand: Operand, rows: Ints, cores: Ints) -> list[tuple[Ints, Ints]]:
     """Return, per dim of a tensor, the first position and the one behind the last, by F_op and core of `cores`."""
     extents = np.array(spec.extents)
-    lengths = -(-extents // rows)
+    lengths = whole_lengths(spec, rows)
     parts = np.zeros((*cores.shape, rows.shape[1]), np.int64)
     for row, f_op in enumerate(rows.tolist()):
         left = cores[row]

@@ -70,6 +70,7 @@ Problem read_problem(nb::handle task) {
     throw std::invalid_argument("search: at most 16 axes and 16 operands, found " + std::to_string(problem.n_axes) +
                                 " and " + std::to_string(n_slots));
   for (nb::handle extent : task.attr("extents")) problem.extents[axis++] = nb::cast<std::int64_t>(extent);
+  problem.lines = nb::cast<Mask>(task.attr("lines"));
   for (nb::handle slot : task.attr("slots")) problem.slots.push_back(read_operand(slot, problem.n_axes));
   for (nb::handle input : task.attr("epilogue_inputs"))
     problem.epilogue_inputs.push_back(read_operand(input, problem.n_axes));
@@ -203,7 +204,7 @@ double count(nb::handle task, const Int64Matrix &f_op) {
   double total = 0.0;
   for (const Axes &row : rows) {
     Axes lengths{};
-    for (std::size_t axis = 0; axis < problem.n_axes; ++axis) lengths[axis] = ceil_div(problem.extents[axis], row[axis]);
+    for (std::size_t axis = 0; axis < problem.n_axes; ++axis) lengths[axis] = problem.part_length(axis, row[axis]);
     builder.start(opened, 0, row, lengths);
     total += builder.n_combined();
   }

@@ -12,7 +12,8 @@ from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.core.legal import PlanRows, breaches, expression_of, part_length
+from t10.core.legal import PlanRows, breaches, expression_of
+from t10.core.lengths import lengths_of
 from t10.errors import InfeasiblePlanError
 
 
@@ -39,9 +40,8 @@ def align_pace(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -
     that rotate along an axis. Raises `InfeasiblePlanError` that says why a partition cannot be aligned.
     """
     require_legal(spec, PlanRows(f_op, ft))
-    factors = [[row[axis] for row in ft] for axis in range(len(f_op))]
-    lengths = tuple(map(part_length, spec.extents, f_op, factors))
-    steps = tuple(map(max, factors))
+    lengths = lengths_of(spec, f_op, ft)
+    steps = tuple(map(max, zip(*ft, strict=True)))
     rp = tuple(length // n if n > 1 else 0 for length, n in zip(lengths, steps, strict=True))
     return Pace(lengths, rp, steps, loop_order(spec, ft, lengths, rp))
 

@@ -28,6 +28,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
+from t10.core.lengths import whole_lengths
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
@@ -66,7 +67,7 @@ def aligned(n_bytes: Ints) -> Ints:
 
 def padded_lengths(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:
     """Return L_a per candidate, shape (n, axes): ceil(N / F) rounded up to a multiple of every ft on the axis."""
-    lengths = -(-np.array(spec.extents) // f_op)
+    lengths = whole_lengths(spec, f_op)
     multiple = np.lcm.reduce(ft, axis=1)
     return -(-lengths // multiple) * multiple
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import lcm, prod
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from t10.core.costs import (
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape
+from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
@@ -143,8 +144,7 @@ class ExactPrices:
         spec = self.spec
         factors = tuple(zip(*ft, strict=True))
         steps = tuple(map(max, factors))
-        lengths = [-(-n // f) for n, f in zip(spec.extents, f_op, strict=True)]
-        lengths = [-(-n // of) * of for n, of in zip(lengths, (lcm(*each) for each in factors), strict=True)]
+        lengths = lengths_of(spec, f_op, ft)
         windows = [tuple([n // t for n, t in zip(lengths, row, strict=True)]) for row in ft]
         ring, n_steps = prod(ft[-1]), prod(steps)
         n_begin = n_steps

@@ -12,6 +12,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
+from t10.core.lengths import line_axes, part_length
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.errors import InfeasiblePlanError
@@ -32,7 +33,7 @@ def following_plan(
         parts = reshaped_parts(parts, producer.output.shape, operand.shape)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
         return None
-    f_op = [1] * len(spec.axes)
+    f_op, lines = [1] * len(spec.axes), line_axes(spec)
     order: list[int] = []
     for dim_number, factor, length in parts:
         dim = operand.dims[dim_number]
@@ -41,7 +42,7 @@ def following_plan(
                 return None
             continue
         axis = dim.terms[0].axis
-        if -(-spec.axes[axis].extent // factor) != length or (
+        if part_length(spec.axes[axis].extent, factor, is_line=axis in lines) != length or (
             factor > 1 and not spec.axes[axis].is_splittable
         ):
             return None

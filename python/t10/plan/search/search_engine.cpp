@@ -102,7 +102,7 @@ void Engine::run() {
 Axes Engine::lengths_of(const Axes &f_op) const {
   Axes lengths{};
   for (std::size_t axis = 0; axis < problem_.n_axes; ++axis)
-    lengths[axis] = ceil_div(problem_.extents[axis], f_op[axis]);
+    lengths[axis] = problem_.part_length(axis, f_op[axis]);
   return lengths;
 }
 

@@ -20,6 +20,9 @@ constexpr std::size_t kMaxAxes = 16;
 constexpr std::size_t kMaxSlots = 16;
 constexpr std::int64_t kMostLength = std::int64_t{1} << 31;
 
+constexpr std::array<std::int64_t, 3> kLineUnits{16, 8, 4};
+constexpr std::int64_t kLeastUseful = 15;
+
 using Axes = std::array<std::int64_t, kMaxAxes>;
 using Mask = std::uint32_t;
 
@@ -96,6 +99,7 @@ struct Operand {
 struct Problem {
   std::size_t n_axes = 0;
   Axes extents{};
+  Mask lines = 0;  // axes whose parts are rounded up, see part_length
   std::vector<Operand> slots;           // rotatable operands
   std::vector<Operand> epilogue_inputs;
   std::vector<std::size_t> run_axes;  // axes whose windows of the output multiply to a run of its epilogue
@@ -126,6 +130,18 @@ struct Problem {
            static_cast<double>(runs - 1) * fetch_per_run;
   }
 
+  // L0 of an axis in so many parts: along lines, rounded up to what code takes at once if little is wasted
+  // (t10.core.lengths).
+  std::int64_t part_length(std::size_t axis, std::int64_t parts) const {
+    const std::int64_t length = ceil_div(extents[axis], parts);
+    if (!has(lines, axis)) return length;
+    for (const std::int64_t unit : kLineUnits) {
+      const std::int64_t rounded = ceil_div(length, unit) * unit;
+      if (kLeastUseful * parts * rounded <= (kLeastUseful + 1) * extents[axis]) return rounded;
+    }
+    return length;
+  }
+
   // A part of `length` keeps the padding constraint where it is the shortest possible or wastes little. Parts that 31
   // bits cannot count are no parts.
   bool is_padding_kept(std::size_t axis, std::int64_t parts, std::int64_t shortest, std::int64_t length) const {
@@ -135,7 +151,7 @@ struct Problem {
 
   // The longest part of an axis that keeps it.
   std::int64_t longest(std::size_t axis, std::int64_t parts) const {
-    const std::int64_t shortest = ceil_div(extents[axis], parts);
+    const std::int64_t shortest = part_length(axis, parts);
     const double most = std::floor(static_cast<double>(extents[axis]) / (padding * static_cast<double>(parts))) + 1.0;
     const auto limit = static_cast<double>(kMostLength);
     return std::max(shortest, static_cast<std::int64_t>(most < limit ? most : limit));  // no padding, no limit

@@ -29,13 +29,13 @@ std::unique_ptr<ComputeBound> compute_bound(const Problem &problem, const std::v
     for (const Axes &row : f_op) parts[axis].push_back(row[axis]);
     std::sort(parts[axis].begin(), parts[axis].end());
     parts[axis].erase(std::unique(parts[axis].begin(), parts[axis].end()), parts[axis].end());
-    for (const std::int64_t f : parts[axis]) lengths[axis].push_back(ceil_div(problem.extents[axis], f));
+    for (const std::int64_t f : parts[axis]) lengths[axis].push_back(problem.part_length(axis, f));
   }
   double most_points = 0.0;
   for (const Axes &row : f_op) {
     double n_points = 1.0;
     for (std::size_t axis = 0; axis < problem.n_axes; ++axis)
-      n_points *= static_cast<double>(ceil_div(problem.extents[axis], row[axis]));
+      n_points *= static_cast<double>(problem.part_length(axis, row[axis]));
     most_points = std::max(most_points, n_points);
   }
   auto bound = std::make_unique<ComputeBound>(problem, lengths, parts, rotating, most_points);

@@ -11,6 +11,7 @@ import numpy as np
 
 from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
+from t10.core.lengths import line_axes, part_length
 from t10.core.space import PartitionSpace
 from t10.errors import InputError
 from t10.plan.options import PlanOptions
@@ -22,15 +23,18 @@ MOST_CANDIDATES = 4_000
 """One with no more than this is looked at without constraints where nothing rotates."""
 
 
-def axis_factors(extent: int, most: int, padding: float) -> tuple[int, ...]:
+def axis_factors(extent: int, most: int, padding: float, *, is_line: bool = False) -> tuple[int, ...]:
     """Return the parts an axis may be cut in: per part length the smallest F, at most `most`, padding respected."""
     factors: list[int] = []
+    known: set[int] = set()
     f = 1
     while f <= min(extent, most):
         length = -(-extent // f)
         f = -(-extent // length)
-        if f <= most and extent >= padding * (f * length):
+        rounded = part_length(extent, f, is_line=is_line)
+        if f <= most and extent >= padding * (f * rounded) and rounded not in known:
             factors.append(f)
+            known.add(rounded)
         if length == 1:
             break
         f = -(-extent // (length - 1))
@@ -62,8 +66,10 @@ def partitions_within(spec: OperatorSpec, space: PartitionSpace) -> Ints:
 
 def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float) -> Ints:
     """Return every F_op of `least` to `n_cores` parts that pads no axis too much, in lexicographic order."""
+    lines = line_axes(spec)
     per_axis = [
-        axis_factors(axis.extent, n_cores, padding) if axis.is_splittable else (1,) for axis in spec.axes
+        axis_factors(axis.extent, n_cores, padding, is_line=number in lines) if axis.is_splittable else (1,)
+        for number, axis in enumerate(spec.axes)
     ]
     rows = np.ones((1, 0), np.int64)
     products = np.ones(1, np.int64)
@@ -83,9 +89,12 @@ def has_few_partitions(spec: OperatorSpec, n_cores: int, most: int = FEW_PARTITI
     """Return whether an operator has at most so many F_op, constraints left out."""
     n_by_parts = np.zeros(n_cores + 1, np.int64)
     n_by_parts[1] = 1
-    for axis in spec.axes:
+    lines = line_axes(spec)
+    for number, axis in enumerate(spec.axes):
         finer = np.zeros_like(n_by_parts)
-        for factor in axis_factors(axis.extent, n_cores, 0.0) if axis.is_splittable else (1,):
+        is_line = number in lines
+        factors = axis_factors(axis.extent, n_cores, 0.0, is_line=is_line) if axis.is_splittable else (1,)
+        for factor in factors:
             coarser = n_by_parts[: n_cores // factor + 1]
             finer[: len(coarser) * factor : factor][: len(coarser)] += coarser
         n_by_parts = finer

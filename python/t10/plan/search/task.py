@@ -12,6 +12,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.lengths import line_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
@@ -33,6 +34,7 @@ OperandNumbers = tuple[tuple[tuple[tuple[tuple[int, int], ...], int], ...], int,
 class SearchTask:
     """One operator under constraints. `slots` are the rotatable operands, the output last and as its accumulator.
 
+    `lines` is the bit mask of the axes that are lines (`t10.core.lengths`);
     `epilogue_run_axes` is the bit mask of the axes whose windows of the output multiply to a run of its epilogue;
     `padding` the least useful part of a padded axis; `capacity_bytes` what a core has for operands; `has_accumulator`
     says that the result, of another type, lies beside its accumulator. An exchange phase from anywhere takes
@@ -40,6 +42,7 @@ class SearchTask:
     """
 
     extents: AxisSizes
+    lines: int
     slots: tuple[OperandNumbers, ...]
     epilogue_inputs: tuple[OperandNumbers, ...]
     epilogue_run_axes: int
@@ -69,6 +72,7 @@ def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: fl
     acc_bytes = size_bytes(spec.acc_dtype)
     return SearchTask(
         extents=spec.extents,
+        lines=_mask(line_axes(spec)),
         slots=(
             *(_numbers(o, size_bytes(o.dtype), axes) for o, axes in zip(spec.inputs, rotating, strict=False)),
             _numbers(spec.output, acc_bytes, rotating[-1]),
@@ -113,7 +117,7 @@ def compute_bound(task: SearchTask, rows: Ints, sub_task: CostFunction) -> Compu
     if not isinstance(sub_task, Formula):
         return None
     rotating = tuple(numbers[-1] for numbers in task.slots)
-    kept = _kept_bound(task.extents, rotating, task.padding, rows.tobytes(), sub_task)
+    kept = _kept_bound(task.extents, task.lines, rotating, task.padding, rows.tobytes(), sub_task)
     with kept.lock:
         if kept.bound is not None:
             return kept.bound

@@ -11,6 +11,7 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.legal import expression_of
+from t10.core.lengths import line_axes, part_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class TemporalSpace:
     """
 
     extents: AxisSizes
+    lines: frozenset[int]
     rotating: tuple[AxisSizes, ...]
     missing: tuple[AxisSizes, ...]
     blocks: tuple[tuple[int, int], ...]
@@ -39,6 +41,7 @@ class TemporalSpace:
         )
         return cls(
             extents=spec.extents,
+            lines=line_axes(spec),
             rotating=rotating,
             missing=tuple(tuple(a for a in axes if a not in mine) for mine in own),
             blocks=tuple((i, a) for i, mine in enumerate(rotating) for a in mine if a not in simple[i]),
@@ -47,12 +50,12 @@ class TemporalSpace:
     def rows(self, slot: int, f_op: AxisSizes, padding: float) -> Ints:
         """Return the ft rows of one operand under an F_op, shape (n, axes), in lexicographic order."""
         n_sharers = prod(f_op[a] for a in self.missing[slot])
-        axes = [a for a in self.rotating[slot] if -(-self.extents[a] // f_op[a]) > 1]
+        lengths = self._lengths(np.array(f_op))
+        axes = [a for a in self.rotating[slot] if lengths[a] > 1]
         if n_sharers == 1 or not axes:
             return np.ones((1, len(f_op)), np.int64)
         rows = np.ones((len(_divisor_array(n_sharers, len(axes))), len(f_op)), np.int64)
         rows[:, axes] = _divisor_array(n_sharers, len(axes))
-        lengths = -(-np.array(self.extents) // f_op)
         return rows[(rows <= lengths).all(axis=1) & self._is_padding_kept(np.array(f_op), rows, padding)]
 
     def partitions(self, f_op: AxisSizes, padding: float) -> Ints:
@@ -68,10 +71,12 @@ class TemporalSpace:
         keep = self._is_padding_kept(np.array(f_op), np.lcm.reduce(combined, axis=1), padding)
         return combined[keep & self._has_whole_blocks(combined)]
 
+    def _lengths(self, f_op: Ints) -> Ints:
+        return part_lengths(self.extents, self.lines, f_op)
+
     def _is_padding_kept(self, f_op: Ints, multiple: Ints, padding: float) -> Bools:
         """Return which parts, rounded up to multiples (n, axes), are not padded or useful enough on every axis."""
-        extents = np.array(self.extents)
-        lengths = -(-extents // f_op)
+        extents, lengths = np.array(self.extents), self._lengths(f_op)
         padded = -(-lengths // multiple) * multiple
         return ((padded == lengths) | (extents >= padding * (padded * f_op))).all(axis=1)
 
