@@ -7,8 +7,10 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.links import Links
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
+from t10.cost.crossing import least_crossing
 from t10.cost.model import least_costs
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.operator_bound import least_bytes
@@ -42,11 +44,14 @@ def align(
 
 
 def placed(
-    spec: OperatorSpec, aligned: tuple[tuple[PartitionFactors, Pace], ...]
+    spec: OperatorSpec,
+    aligned: tuple[tuple[PartitionFactors, Pace], ...],
+    links: Links | None = None,
 ) -> tuple[OperatorPlan, ...]:
-    """Return the plans that have a placement."""
-    plans = (place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
-    return tuple(plan for plan in plans if plan is not None)
+    """Return the plans that have a placement; cores lie as links are least busy."""
+    plans = tuple(place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
+    known = (plan for plan in plans if plan is not None)
+    return tuple(known) if links is None else tuple(least_crossing(links, spec, plan) for plan in known)
 
 
 def pareto_front(

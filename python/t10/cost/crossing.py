@@ -1,0 +1,168 @@
+"""What shifts and reductions take because cores lie in groups: bytes that pass links, counted from who sends to whom.
+
+A phase takes no less than its busiest link, and the latency of its longest way besides. Relayouts and set-ups are counted
+where their loads are (`t10.core.loads`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from t10.chip import ChipSpec
+from t10.core import geometry
+from t10.core.arrays import Ints
+from t10.core.chunks import chunk_slots
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.links import Links, sent_alone
+from t10.core.loads import Loads
+from t10.core.operator_body import rotating_operands
+from t10.core.plan import OperatorPlan, final_positions
+from t10.core.program import Shift
+from t10.core.reduction import Groups, all_rounds, groups, scatter_rounds
+from t10.core.shift_rounds import Passage, rotating_dtype, shift_elements
+from t10.cost.exchange import part_port_cycles
+
+KEPT_SHARES = 1 << 10
+MOST_ROWS = 1 << 20
+"""Transfers that are looked at together."""
+
+Share = tuple[Ints, int]
+"""How many transfers of one byte pass every link, and the latency of the longest way."""
+
+
+def crosses(links: Links | None, plan: OperatorPlan) -> bool:
+    """Return whether cores of a plan lie in several groups."""
+    return links is not None and plan.n_cores > links.least_cores
+
+
+def with_crossing(
+    chip: ChipSpec, spec: OperatorSpec, plan: OperatorPlan, statement: Shift, passage: Passage, loads: Loads
+) -> Loads:
+    """Return the loads of an exchange of a shift with what passes links."""
+    links = chip.links
+    if links is None or not crosses(links, plan):
+        return loads
+    item_bytes = size_bytes(passage.dtype)
+    shares = [
+        (part.n_elements * item_bytes, *_shift_share(links, spec, plan, part.number, statement.axis, statement.direction))
+        for part in passage.parts
+    ]  # fmt: skip
+    cycles, latency = _together(links, plan, shares)
+    return replace(loads, port_cycles=max(loads.port_cycles, chip.fragment_cycles + cycles) + latency)
+
+
+def combine_crossing_cycles(chip: ChipSpec, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return what combining partial sums takes beyond a chip of one exchange: no chunk is taken to be short."""
+    links, slot = chip.links, len(spec.inputs)
+    if links is None or not crosses(links, plan) or spec.combine == "none":
+        return 0
+    n_members = geometry.n_replicas(spec, plan, slot)
+    if n_members == 1:
+        return 0
+    item_bytes = size_bytes(spec.acc_dtype)
+    n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
+    make = all_rounds if plan.reduce == "all" else scatter_rounds
+    total = 0
+    for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
+        n_bytes, n_parts = int(one.widths.max()) * item_bytes, one.n_parts - one.replaces
+        share = _all_share(links, spec, plan) if one.replaces else _turns_share(links, spec, plan, one.turns)
+        cycles, latency = _together(links, plan, [(n_bytes, *share)])
+        port = n_parts * (int(part_port_cycles(chip, n_bytes)) + chip.fragment_cycles) - chip.fragment_cycles
+        total += max(cycles - port, 0) + latency
+    return total
+
+
+def least_crossing(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPlan:
+    """Return a plan with the order of cores in which links are busy for the fewest cycles.
+
+    Its own comes first, then those in which one axis is slowest, so that its parts lie in different groups. Which order
+    it is does not matter where nothing rotates and no sums are combined.
+    """
+    if not crosses(links, plan):
+        return plan
+    best, least = plan, _link_cycles(links, spec, plan)
+    for axis in plan.cut_order[1:] if least else ():
+        order = (*(a for a in plan.core_order if plan.f_op[a] == 1), axis)
+        other = replace(plan, core_order=(*order, *(a for a in plan.cut_order if a != axis)))
+        cycles = _link_cycles(links, spec, other)
+        if cycles < least:
+            best, least = other, cycles
+    return best
+
+
+def _link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which the busiest links pass what shifts and a reduce-scatter send."""
+    total, n_sweeps = 0, 1
+    rotating = rotating_operands(plan)
+    for axis in plan.loop_order:
+        shares = [
+            (
+                shift_elements(spec, plan, number, axis) * size_bytes(rotating_dtype(spec, number)),
+                *_shift_share(links, spec, plan, number, axis, 1),
+            )
+            for number in rotating[axis]
+        ]
+        total += n_sweeps * (plan.steps[axis] - 1) * sum(_together(links, plan, shares))
+        n_sweeps *= plan.steps[axis]
+    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
+    if n_members > 1 and spec.combine != "none":
+        n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
+        n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
+        share = _turns_share(links, spec, plan, range(1, n_members))
+        total += sum(_together(links, plan, [(n_bytes, *share)]))
+    return total
+
+
+def _together(links: Links, plan: OperatorPlan, shares: list[tuple[int, Ints, int]]) -> tuple[int, int]:
+    """Return the cycles of the busiest link and the longest latency of transfers of so many bytes each."""
+    if not shares:
+        return 0, 0
+    n_bytes = sum(each * share for each, share, _ in shares)
+    return links.cycles(plan.n_cores, np.asarray(n_bytes)), max(latency for _, _, latency in shares)
+
+
+@lru_cache(maxsize=KEPT_SHARES)
+def _shift_share(
+    links: Links, spec: OperatorSpec, plan: OperatorPlan, number: int, axis: int, direction: int
+) -> Share:
+    sources = geometry.shift_sources(spec, plan, number, axis, direction)
+    return links.loads(plan.n_cores, sent_alone([sources], [1]))
+
+
+@lru_cache(maxsize=KEPT_SHARES)
+def _turns_share(links: Links, spec: OperatorSpec, plan: OperatorPlan, turns: range) -> Share:
+    """Return the share of a phase in which every core takes a byte of its own from those `turns` ranks behind it."""
+    who = groups(spec, plan, final_positions(plan))
+    n_members, n_cores = who.members.shape[1], plan.n_cores
+    total: Ints = np.zeros(len(links.rates(n_cores)), np.int64)
+    longest = 0
+    for some in _in_parts(turns, max(MOST_ROWS // n_cores, 1)):
+        ranks = (who.ranks[:, None] + some) % n_members
+        sources = np.take_along_axis(who.members, ranks, axis=1).T
+        n_bytes, latency = links.loads(n_cores, sent_alone(list(sources), [1] * len(some)))
+        total, longest = total + n_bytes, max(longest, latency)
+    return total, longest
+
+
+def _in_parts(turns: range, most: int) -> Iterator[Ints]:
+    for first in range(0, len(turns), most):
+        yield np.array(turns[first : first + most], np.int64)
+
+
+@lru_cache(maxsize=KEPT_SHARES)
+def _all_share(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> Share:
+    """Return the share of a phase in which every core sends the same byte to all others of its group."""
+    who = groups(spec, plan, final_positions(plan))
+    n_cores, n_members = who.members.shape
+    rows = np.empty((n_cores, n_members, 4), np.int64)
+    cores: Ints = np.arange(n_cores, dtype=np.int64)
+    rows[:, :, 0] = rows[:, :, 1] = cores[:, None]
+    rows[:, :, 2] = who.members
+    rows[:, :, 3] = 1
+    return links.loads(n_cores, rows.reshape(-1, 4))
