@@ -196,7 +196,7 @@ def test_models_on_two_chips_are_executed_as_priced(name: str, model: str) -> No
     assert verify_module(made.plan, made.chip) == []
     inputs = random_inputs(made.plan.graph, 0)
     result = made.execute(inputs)
-    for output, expected in by_runtime(onnx.load(path), inputs).items():
+    for output, expected in by_runtime(onnx.ModelProto.FromString(path.read_bytes()), inputs).items():
         np.testing.assert_allclose(result.outputs[output], expected, rtol=2e-2, atol=2e-3)
     for scheduled, executed in zip(made.plan.operators, result.operators, strict=True):
         assert executed.cycles.total == scheduled.active.cycles.total

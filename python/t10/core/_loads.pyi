@@ -38,6 +38,6 @@ def link_loads(
 ) -> int:
     """Write into `n_bytes` what passes every link (`t10.core.links.Links`), and return the latency of the longest way.
 
-    `transfers` (n, 4): number of the transfer, ascending; core that sends, core that takes, bytes. Raises IndexError for
-    cores beyond `n_cores`, ValueError where links and `n_bytes` differ in number.
+    `transfers` (n, 4): number of the transfer, ascending; core that sends, core that takes, bytes. Raises IndexError
+    for cores beyond `n_cores`, ValueError where links and `n_bytes` differ in number.
     """

@@ -57,7 +57,7 @@ class MoveRates:
     @property
     def numbers(self) -> tuple[int, ...]:
         """Return all rates in the order in which native code takes them, the numbers of links behind them."""
-        rates = tuple([getattr(self, name) for name in self.__slots__[:-1]])
+        rates = tuple([getattr(self, name) for name in self.__slots__ if name != "links"])
         return rates if self.links is None else (*rates, *self.links.numbers)
 
 

@@ -1,7 +1,7 @@
 """What shifts and reductions take because cores lie in groups: bytes that pass links, counted from who sends to whom.
 
-A phase takes no less than its busiest link, and the latency of its longest way besides. Relayouts and set-ups are counted
-where their loads are (`t10.core.loads`).
+A phase takes no less than its busiest link, and the latency of its longest way besides. Relayouts and set-ups are
+counted where their loads are (`t10.core.loads`).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def with_crossing(
     links = chip.links
     if links is None or not crosses(links, plan):
         return loads
-    item_bytes = size_bytes(passage.dtype)
+    item_bytes, axis, direction = size_bytes(passage.dtype), statement.axis, statement.direction
     shares = [
-        (part.n_elements * item_bytes, *_shift_share(links, spec, plan, part.number, statement.axis, statement.direction))
+        (part.n_elements * item_bytes, *_shift_share(links, spec, plan, part.number, axis, direction))
         for part in passage.parts
-    ]  # fmt: skip
+    ]
     cycles, latency = _together(links, plan, shares)
     return replace(loads, port_cycles=max(loads.port_cycles, chip.fragment_cycles + cycles) + latency)
 

@@ -24,8 +24,8 @@ from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
-from t10.cost.crossing import combine_crossing_cycles
 from t10.cost.counted import CountedSteps, slots_and_runs
+from t10.cost.crossing import combine_crossing_cycles
 from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
