@@ -15,15 +15,22 @@ from support.link_simulator import Sent, simulated, way
 from support.whole_space import whole_front
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.expression import OperatorSpec
+from t10.core.geometry import shift_sources
 from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
 from t10.core.loads import phase_loads
+from t10.core.plan import OperatorPlan
 from t10.cost import IpuCostModel, operator_cycles
 from t10.cost.exchange import exchange_rates
 from t10.driver import compile
 from t10.errors import InputError
 from t10.plan.options import PlanOptions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out, link_cycles
 from t10.plan.search.operator import search_operator
+from t10.plan.search.placement import is_tiling, place
 from t10.plan.verify.module import verify_module
+from t10.plan.verify.operator import verify_operator
 from t10.random_inputs import random_inputs
 
 NO_FILLS = np.zeros((0, 3), np.int32)
@@ -94,8 +101,8 @@ def test_packets_arrive_when_phases_are_priced_to_end(topology: Topology, count:
     rates = replace(exchange_rates(chip), links=links, fragment_cycles=0)
     rng, n_cores = Random(5), 8 * count
     errors: list[float] = []
-    for _ in range(12):
-        sent = random_phase(rng, n_cores, 2 * n_cores, 1024)
+    for _ in range(6):
+        sent = random_phase(rng, n_cores, 2 * n_cores, 512)
         priced = phase_loads(runs_of(sent, n_cores), NO_FILLS, n_cores, 4, rates).port_cycles
         errors.append(simulated(sent, links, PORT_BYTES, 64) / priced - 1)
     assert np.median(np.abs(errors)) <= 0.01
@@ -188,9 +195,11 @@ def test_no_plan_is_cheaper_for_a_link_and_some_are_dearer() -> None:
     assert dearer
 
 
-@pytest.mark.parametrize("name", ["test-2x4", "test-2x16"])
-@pytest.mark.parametrize("model", ["mlp", "gather", "conv"])
-def test_models_on_two_chips_are_executed_as_priced(name: str, model: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus"]
+)
+@pytest.mark.parametrize("model", ["mlp", "conv"])
+def test_models_are_executed_as_priced(name: str, model: str) -> None:
     path = MODELS / f"{model}.onnx"
     made = compile(path, chip=name)
     assert verify_module(made.plan, made.chip) == []
@@ -200,3 +209,49 @@ def test_models_on_two_chips_are_executed_as_priced(name: str, model: str) -> No
         np.testing.assert_allclose(result.outputs[output], expected, rtol=2e-2, atol=2e-3)
     for scheduled, executed in zip(made.plan.operators, result.operators, strict=True):
         assert executed.cycles.total == scheduled.active.cycles.total
+
+
+def ring_of(n: int) -> tuple[OperatorSpec, OperatorPlan]:
+    """Return a product in which one operand passes all cores of a ring."""
+    spec = specs.matmul(1, n, n)
+    rows = ((1, 1, n), (1, 1, 1), (1, 1, 1))
+    plan = place(spec, (1, n, 1), rows, align_pace(spec, (1, n, 1), rows))
+    assert plan is not None
+    return spec, plan
+
+
+def line_of(n: int) -> Links:
+    return Links((level("mesh", n, n, stride=1),))
+
+
+def hops(spec: OperatorSpec, plan: OperatorPlan, links: Links) -> list[int]:
+    (axis,) = plan.loop_order
+    sources = shift_sources(spec, plan, 0, axis, 1).tolist()
+    return [len(way(links, source, core)) for core, source in enumerate(sources)]
+
+
+@pytest.mark.parametrize("n", [4, 5, 32, 720])
+def test_no_way_of_a_ring_on_a_line_is_longer_than_two_hops(n: int) -> None:
+    spec, plan = ring_of(n)
+    links = line_of(n)
+    assert max(hops(spec, plan, links)) == n - 1
+    folded = laid_out(links, spec, plan)
+    assert max(hops(spec, folded, links)) == 2
+    assert verify_operator(spec, folded) == []
+    assert is_tiling(spec, folded)
+
+
+def test_rings_of_a_torus_are_not_folded() -> None:
+    spec, plan = ring_of(32)
+    assert laid_out(Links((level("torus", 32, 32, stride=1),)), spec, plan) == plan
+
+
+def test_rings_lie_within_chips_where_they_can() -> None:
+    """In natural order the rings of one operand lie across both chips."""
+    links, spec = load_chip("test-2x16").links, specs.matmul(64, 64, 64)
+    rows = ((1, 1, 2), (1, 1, 2), (1, 1, 1))
+    plan = place(spec, (2, 16, 1), rows, align_pace(spec, (2, 16, 1), rows))
+    assert plan is not None
+    assert links is not None
+    assert link_cycles(links, spec, plan) > 0
+    assert link_cycles(links, spec, laid_out(links, spec, plan)) == 0

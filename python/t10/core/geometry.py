@@ -99,7 +99,10 @@ def phases(plan: OperatorPlan) -> Ints:
             sigma = np.zeros(len(where), np.int64)
             for sharer_axis in term.sharer_axes:
                 sigma = sigma * plan.f_op[sharer_axis] + where[:, sharer_axis]
-            result[:, axis] += term.stride * ((sigma // term.divisor) % term.modulus)
+            digit = (sigma // term.divisor) % term.modulus
+            if term.is_folded:
+                digit = np.where(digit % 2, term.modulus - (digit + 1) // 2, digit // 2)
+            result[:, axis] += term.stride * digit
         result[:, axis] %= plan.lengths[axis]
     result.flags.writeable = False
     return result

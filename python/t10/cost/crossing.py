@@ -6,7 +6,7 @@ counted where their loads are (`t10.core.loads`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -16,16 +16,14 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.links import Links, sent_alone
 from t10.core.loads import Loads
-from t10.core.operator_body import rotating_operands
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.program import Shift
 from t10.core.reduction import Groups, all_rounds, groups, scatter_rounds
-from t10.core.shift_rounds import Passage, rotating_dtype, shift_elements
+from t10.core.shift_rounds import Passage
 from t10.cost.exchange import part_port_cycles
 
 KEPT_SHARES = 1 << 10
@@ -50,10 +48,10 @@ def with_crossing(
         return loads
     item_bytes, axis, direction = size_bytes(passage.dtype), statement.axis, statement.direction
     shares = [
-        (part.n_elements * item_bytes, *_shift_share(links, spec, plan, part.number, axis, direction))
+        (part.n_elements * item_bytes, *shift_share(links, spec, plan, part.number, axis, direction))
         for part in passage.parts
     ]
-    cycles, latency = _together(links, plan, shares)
+    cycles, latency = together(links, plan, shares)
     return replace(loads, port_cycles=max(loads.port_cycles, chip.fragment_cycles + cycles) + latency)
 
 
@@ -71,55 +69,14 @@ def combine_crossing_cycles(chip: ChipSpec, spec: OperatorSpec, plan: OperatorPl
     total = 0
     for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
         n_bytes, n_parts = int(one.widths.max()) * item_bytes, one.n_parts - one.replaces
-        share = _all_share(links, spec, plan) if one.replaces else _turns_share(links, spec, plan, one.turns)
-        cycles, latency = _together(links, plan, [(n_bytes, *share)])
+        share = _all_share(links, spec, plan) if one.replaces else turns_share(links, spec, plan, one.turns)
+        cycles, latency = together(links, plan, [(n_bytes, *share)])
         port = n_parts * (int(part_port_cycles(chip, n_bytes)) + chip.fragment_cycles) - chip.fragment_cycles
         total += max(cycles - port, 0) + latency
     return total
 
 
-def least_crossing(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPlan:
-    """Return a plan with the order of cores in which links are busy for the fewest cycles.
-
-    Its own comes first, then those in which one axis is slowest, so that its parts lie in different groups. Which order
-    it is does not matter where nothing rotates and no sums are combined.
-    """
-    if not crosses(links, plan):
-        return plan
-    best, least = plan, _link_cycles(links, spec, plan)
-    for axis in plan.cut_order[1:] if least else ():
-        order = (*(a for a in plan.core_order if plan.f_op[a] == 1), axis)
-        other = replace(plan, core_order=(*order, *(a for a in plan.cut_order if a != axis)))
-        cycles = _link_cycles(links, spec, other)
-        if cycles < least:
-            best, least = other, cycles
-    return best
-
-
-def _link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles in which the busiest links pass what shifts and a reduce-scatter send."""
-    total, n_sweeps = 0, 1
-    rotating = rotating_operands(plan)
-    for axis in plan.loop_order:
-        shares = [
-            (
-                shift_elements(spec, plan, number, axis) * size_bytes(rotating_dtype(spec, number)),
-                *_shift_share(links, spec, plan, number, axis, 1),
-            )
-            for number in rotating[axis]
-        ]
-        total += n_sweeps * (plan.steps[axis] - 1) * sum(_together(links, plan, shares))
-        n_sweeps *= plan.steps[axis]
-    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
-    if n_members > 1 and spec.combine != "none":
-        n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
-        n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
-        share = _turns_share(links, spec, plan, range(1, n_members))
-        total += sum(_together(links, plan, [(n_bytes, *share)]))
-    return total
-
-
-def _together(links: Links, plan: OperatorPlan, shares: list[tuple[int, Ints, int]]) -> tuple[int, int]:
+def together(links: Links, plan: OperatorPlan, shares: Sequence[tuple[int, Ints, int]]) -> tuple[int, int]:
     """Return the cycles of the busiest link and the longest latency of transfers of so many bytes each."""
     if not shares:
         return 0, 0
@@ -128,15 +85,16 @@ def _together(links: Links, plan: OperatorPlan, shares: list[tuple[int, Ints, in
 
 
 @lru_cache(maxsize=KEPT_SHARES)
-def _shift_share(
+def shift_share(
     links: Links, spec: OperatorSpec, plan: OperatorPlan, number: int, axis: int, direction: int
 ) -> Share:
+    """Return the share of a shift in which every core takes a byte of operand `number`."""
     sources = geometry.shift_sources(spec, plan, number, axis, direction)
     return links.loads(plan.n_cores, sent_alone([sources], [1]))
 
 
 @lru_cache(maxsize=KEPT_SHARES)
-def _turns_share(links: Links, spec: OperatorSpec, plan: OperatorPlan, turns: range) -> Share:
+def turns_share(links: Links, spec: OperatorSpec, plan: OperatorPlan, turns: range) -> Share:
     """Return the share of a phase in which every core takes a byte of its own from those `turns` ranks behind it."""
     who = groups(spec, plan, final_positions(plan))
     n_members, n_cores = who.members.shape[1], plan.n_cores

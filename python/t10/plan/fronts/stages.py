@@ -14,11 +14,11 @@ from t10.core.links import Links
 from t10.core.plan import OperatorPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
-from t10.cost.crossing import least_crossing
 from t10.errors import InfeasiblePlanError
 from t10.plan.fronts.pinned import check_pace
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.listed import PartitionFactors
 from t10.plan.search.operator import ft_of_pace, no_such_pace, operator_space
 from t10.plan.search.placement import place
@@ -87,7 +87,7 @@ def placed_plans(
             continue
         plan = place(spec, f_op, ft, pace)
         if plan is not None:
-            plans.append(plan if links is None else least_crossing(links, spec, plan))
+            plans.append(plan if links is None else laid_out(links, spec, plan))
     if plans:
         return tuple(plans)
     if rp is not None and others:

@@ -36,10 +36,10 @@ from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.cost import CostModel
-from t10.cost.crossing import least_crossing
 from t10.cost.operator import output_chunk
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.placement import place
 
 Mask = Bools
@@ -333,7 +333,7 @@ def placed_plan(
 ) -> OperatorPlan | None:
     """Return the plan of a partition, None where no placement is found; cores lie as links are least busy."""
     plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
-    return plan if plan is None or links is None else least_crossing(links, spec, plan)
+    return plan if plan is None or links is None else laid_out(links, spec, plan)
 
 
 def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:

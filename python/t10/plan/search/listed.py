@@ -10,7 +10,6 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.links import Links
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
-from t10.cost.crossing import least_crossing
 from t10.cost.model import least_costs
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.operator_bound import least_bytes
@@ -18,6 +17,7 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import Pace, align_pace
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import Evaluation
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.pareto import fastest, front_indices, thinned
 from t10.plan.search.placement import place
 
@@ -51,7 +51,7 @@ def placed(
     """Return the plans that have a placement; cores lie as links are least busy."""
     plans = tuple(place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
     known = (plan for plan in plans if plan is not None)
-    return tuple(known) if links is None else tuple(least_crossing(links, spec, plan) for plan in known)
+    return tuple(known) if links is None else tuple(laid_out(links, spec, plan) for plan in known)
 
 
 def pareto_front(
