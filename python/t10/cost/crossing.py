@@ -6,7 +6,7 @@ counted where their loads are (`t10.core.loads`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
@@ -22,13 +22,13 @@ from t10.core.links import Links, sent_alone
 from t10.core.loads import Loads
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.program import Shift
-from t10.core.reduction import Groups, all_rounds, groups, scatter_rounds
+from t10.core.reduction import Groups, all_rounds, group_of_core, groups, scatter_rounds
 from t10.core.shift_rounds import Passage
 from t10.cost.exchange import part_port_cycles
 
 KEPT_SHARES = 1 << 10
-MOST_ROWS = 1 << 20
-"""Transfers that are looked at together."""
+MOST_GROUPS = 1 << 8
+"""Groups of cores of which all pairs are looked at together."""
 
 Share = tuple[Ints, int]
 """How many transfers of one byte pass every link, and the latency of the longest way."""
@@ -96,21 +96,46 @@ def shift_share(
 @lru_cache(maxsize=KEPT_SHARES)
 def turns_share(links: Links, spec: OperatorSpec, plan: OperatorPlan, turns: range) -> Share:
     """Return the share of a phase in which every core takes a byte of its own from those `turns` ranks behind it."""
-    who = groups(spec, plan, final_positions(plan))
-    n_members, n_cores = who.members.shape[1], plan.n_cores
-    total: Ints = np.zeros(len(links.rates(n_cores)), np.int64)
-    longest = 0
-    for some in _in_parts(turns, max(MOST_ROWS // n_cores, 1)):
-        ranks = (who.ranks[:, None] + some) % n_members
-        sources = np.take_along_axis(who.members, ranks, axis=1).T
-        n_bytes, latency = links.loads(n_cores, sent_alone(list(sources), [1] * len(some)))
-        total, longest = total + n_bytes, max(longest, latency)
-    return total, longest
+    where = _groups_of_members(links, spec, plan)
+    n_members, n_groups = where.shape[1], int(where.max()) + 1
+    if len(turns) == n_members - 1 and n_groups <= MOST_GROUPS:
+        cells = np.arange(len(where))[:, None] * n_groups + where
+        held = np.bincount(cells.reshape(-1), minlength=len(where) * n_groups).reshape(-1, n_groups)
+        among = held.T @ held
+    elif n_groups <= MOST_GROUPS:
+        among: Ints = np.zeros((n_groups, n_groups), np.int64)
+        twice = np.concatenate((where, where), axis=1) * n_groups
+        for turn in turns:
+            keys = twice[:, turn : turn + n_members] + where
+            among += np.bincount(keys.reshape(-1), minlength=among.size).reshape(among.shape)
+    else:
+        keys = np.concatenate([np.roll(where, -turn, axis=1) * n_groups + where for turn in turns])
+        found, n_each = np.unique(keys, return_counts=True)
+        return _between(links, plan, found // n_groups, found % n_groups, n_each)
+    source, target = np.nonzero(among)
+    return _between(links, plan, source, target, among[source, target])
 
 
-def _in_parts(turns: range, most: int) -> Iterator[Ints]:
-    for first in range(0, len(turns), most):
-        yield np.array(turns[first : first + most], np.int64)
+def _between(links: Links, plan: OperatorPlan, source: Ints, target: Ints, n_each: Ints) -> Share:
+    """Return the share of so many transfers from group to group of the smallest groups with links between them.
+
+    What goes from one group of cores to another takes the same way, whichever cores they are.
+    """
+    rows = np.stack((np.arange(len(source)), source, target, n_each), axis=1)
+    rows[:, 1:3] *= links.least_cores
+    return links.loads(plan.n_cores, rows[source != target])
+
+
+@lru_cache(maxsize=KEPT_SHARES)
+def _groups_of_members(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> Ints:
+    """Return by reduction and rank in which of the smallest groups with links between them a member lies."""
+    group, ranks = (
+        group_of_core(spec, plan, final_positions(plan)),
+        geometry.replica_ranks(spec.output, plan, len(spec.inputs)),
+    )
+    table = np.empty((int(group.max()) + 1, int(ranks.max()) + 1), np.int64)
+    table[group, ranks] = np.arange(len(group)) // links.least_cores
+    return table
 
 
 @lru_cache(maxsize=KEPT_SHARES)
