@@ -15,6 +15,7 @@ from support.link_simulator import Sent, simulated, way
 from support.whole_space import whole_front
 
 from t10.chip import ChipSpec, load_chip
+from t10.chip.levels import Level
 from t10.core.expression import OperatorSpec
 from t10.core.geometry import shift_sources
 from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
@@ -255,3 +256,9 @@ def test_rings_lie_within_chips_where_they_can() -> None:
     assert links is not None
     assert link_cycles(links, spec, plan) > 0
     assert link_cycles(links, spec, laid_out(links, spec, plan)) == 0
+
+
+def test_a_level_without_links_changes_no_plan() -> None:
+    path = MODELS / "mlp.onnx"
+    whole = chip_of("test-16", levels=(Level(name="core", count=16),))
+    assert compile(path, chip=whole).plan == compile(path, chip="test-16").plan
