@@ -55,6 +55,7 @@ class GridAttr(RTensor.Attribute, name="grid"):
     at positions p core s computes the box prod_a [phase_a(s) + p_a * pace_a, + pace_a) mod lengths[a]
     ```
 
+    A negative modulus is that of a digit that is folded: it counts 0, 2, 4 ... 5, 3, 1 instead of 0, 1, 2 ....
     An axis of one step has no loop and no phases: its box is the whole part.
     """
 

@@ -186,11 +186,12 @@ def _rows(value: Any, name: str) -> tuple[AxisSizes, ...]:
 
 def _flat_term(term: PhaseTerm) -> AxisSizes:
     """Return the spelling of a phase term: [stride, divisor, modulus, sharer axes ...]."""
-    return (term.stride, term.divisor, term.modulus, *term.sharer_axes)
+    modulus = -term.modulus if term.is_folded else term.modulus
+    return (term.stride, term.divisor, modulus, *term.sharer_axes)
 
 
 def _term(row: AxisSizes) -> PhaseTerm:
     """Return the phase term spelled by a row."""
     if len(row) < 3:
         raise Invalid(f"phase term {list(row)}, expected [stride, divisor, modulus, sharer axes ...]")
-    return PhaseTerm(sharer_axes=row[3:], divisor=row[1], modulus=row[2], stride=row[0])
+    return PhaseTerm(row[3:], divisor=row[1], modulus=abs(row[2]), stride=row[0], is_folded=row[2] < 0)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.core.canonical import canonical
+from t10.core.costs import links_of
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.links import Links
 from t10.core.space import PartitionSpace
 from t10.dialect.plan import CandidatePlan
 from t10.passes.forced import forced_by_attributes
@@ -52,24 +54,26 @@ class AlignPace(PlanningPass):
         if is_chosen(module):
             return
         check_candidates(self.max_candidates)
-        self.target_chip(module)
+        links = links_of(self.target(module)[1])
         read = read_graph(module)
         paces = {name: forced.rp for name, forced in forced_by_attributes(read).items()}
 
         def decide(spec: OperatorSpec, plans: Undecided) -> Undecided:
-            return self._aligned(spec, plans, paces.get(spec.name))
+            return self._aligned(spec, plans, paces.get(spec.name), links)
 
         def kind(spec: OperatorSpec) -> Hashable:
             return canonical(spec), paces.get(spec.name)
 
         decide_each(read, decide, kind)
 
-    def _aligned(self, spec: OperatorSpec, plans: Undecided, rp: AxisSizes | None) -> Undecided:
+    def _aligned(
+        self, spec: OperatorSpec, plans: Undecided, rp: AxisSizes | None, links: Links | None
+    ) -> Undecided:
         if not isinstance(plans, PartitionSpace):
-            return _completed(spec, plans, rp)
+            return _completed(spec, plans, rp, links)
         if plans.at_most > self.max_candidates:
             return aligned_space(spec, plans, rp)
-        listed = placed_plans(spec, partitions_of(spec, plans), rp)
+        listed = placed_plans(spec, partitions_of(spec, plans), rp, links)
         return tuple(CandidatePlan.of(plan) for plan in listed)
 
     @classmethod
@@ -82,11 +86,11 @@ class AlignPace(PlanningPass):
 
 
 def _completed(
-    spec: OperatorSpec, plans: tuple[CandidatePlan, ...], rp: AxisSizes | None
+    spec: OperatorSpec, plans: tuple[CandidatePlan, ...], rp: AxisSizes | None, links: Links | None
 ) -> tuple[CandidatePlan, ...]:
     """Return candidates with those that are not whole plans completed, or dropped where that cannot be."""
     todo = dict.fromkeys(plan.partition() for plan in plans if not plan.is_placed)
     if not todo:
         return plans
     whole = [plan for plan in plans if plan.is_placed]
-    return (*whole, *(CandidatePlan.of(plan) for plan in placed_plans(spec, todo, rp)))
+    return (*whole, *(CandidatePlan.of(plan) for plan in placed_plans(spec, todo, rp, links)))

@@ -145,14 +145,21 @@ def _random_phases(rng: Random, spec: OperatorSpec, plan: OperatorPlan) -> tuple
         slots = [slot for slot, row in enumerate(plan.ft) if row[axis] > 1]
         if slots and rng.random() < 0.3:
             modulus = lcm(*(plan.ft[slot][axis] for slot in slots))
-            phases.append((PhaseTerm(missing[rng.choice(slots)], 1, modulus, length // modulus),))
+            term = PhaseTerm(missing[rng.choice(slots)], 1, modulus, length // modulus, length % 2 == 0)
+            phases.append((term,))
             continue
         terms: list[PhaseTerm] = []
         for slot in slots:
             inner = digit_order[slot][: digit_order[slot].index(axis)]
             divisor = prod(plan.ft[slot][other] for other in inner)
             terms.append(
-                PhaseTerm(missing[slot], divisor, plan.ft[slot][axis], length // plan.ft[slot][axis])
+                PhaseTerm(
+                    missing[slot],
+                    divisor,
+                    plan.ft[slot][axis],
+                    length // plan.ft[slot][axis],
+                    length % 2 == 0,
+                )
             )
         phases.append(tuple(terms))
     return tuple(phases)

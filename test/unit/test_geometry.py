@@ -164,7 +164,10 @@ def start_of(plan: OperatorPlan, row: AxisSizes, where: list[int], positions: Ax
         sigma = 0
         for sharer in term.sharer_axes:
             sigma = sigma * plan.f_op[sharer] + where[sharer]
-        total += term.stride * (sigma // term.divisor % term.modulus)
+        digits = list(range(term.modulus))
+        if term.is_folded:
+            digits = [*digits[::2], *digits[1::2][::-1]]
+        total += term.stride * digits.index(sigma // term.divisor % term.modulus)
     return total % plan.lengths[axis]
 
 

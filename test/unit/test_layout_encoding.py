@@ -73,7 +73,10 @@ def phase(grid: Grid, where: dict[int, int], axis: int) -> int:
         sigma = 0
         for sharer in term.sharer_axes:
             sigma = sigma * grid.f_op[sharer] + where[sharer]
-        total += term.stride * ((sigma // term.divisor) % term.modulus)
+        digits = list(range(term.modulus))
+        if term.is_folded:
+            digits = [*digits[::2], *digits[1::2][::-1]]
+        total += term.stride * digits.index((sigma // term.divisor) % term.modulus)
     return total % grid.lengths[axis]
 
 

@@ -17,6 +17,7 @@ from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
+LEVELS_KEY, CORES_KEY = "levels", "n_cores"
 CHANGES_AFTER = ":"
 HINT = "docs/chip-files.md lists every field"
 
@@ -83,4 +84,8 @@ def _filled(fields: dict[str, Any], source: str) -> dict[str, Any]:
         raise InputError(
             f"{source}: field {BASE_KEY}: found {base!r:.60}, expected one of {known}", hint=HINT
         )
-    return {**_bundled(base), **fields}
+    filled = {**_bundled(base), **fields}
+    if LEVELS_KEY in fields and CORES_KEY not in fields:
+        # Levels say how many there are.
+        del filled[CORES_KEY]
+    return filled

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
 
+from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.units import hertz, n_bytes
+from t10.core.links import Links
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
 from t10.errors import InputError
 
@@ -116,6 +126,22 @@ class ChipSpec(BaseModel):
     vector_width_f32: Annotated[Count, Field(description="f32 elements per vector operation")]
     matrix_units: tuple[MatrixUnit, ...] = ()
     floor_plan: FloorPlan = FloorPlan()
+    levels: Annotated[
+        tuple[Level, ...],
+        Field(
+            max_length=MOST_LEVELS, description="how cores are grouped, innermost first; none: one exchange"
+        ),
+    ] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counts_cores(cls, fields: Any) -> Any:
+        """Take the number of cores from levels where only these are given."""
+        known = cast("dict[str, Any]", fields)
+        if "n_cores" in known or not known.get("levels"):
+            return known
+        levels = TypeAdapter(tuple[Level, ...]).validate_python(known["levels"])
+        return {**known, "n_cores": n_cores_of(levels)}
 
     @field_validator("clock_hz")
     @classmethod
@@ -134,6 +160,12 @@ class ChipSpec(BaseModel):
         if self.shift_buffer_bytes % ALIGNMENT_BYTES or self.reserved_bytes % ALIGNMENT_BYTES:
             raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {ALIGNMENT_BYTES}")
         _ = self.tile_memory
+        if self.levels and n_cores_of(self.levels) != self.n_cores:
+            raise ValueError(
+                f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}"
+            )
+        if any(level.topology == "exchange" for level in self.levels[1:]):
+            raise ValueError("levels: only the first may be an exchange, expected links between groups")
         return self
 
     def _lack(self) -> str:
@@ -159,6 +191,11 @@ class ChipSpec(BaseModel):
     def __hash__(self) -> int:
         """Return a hash of what tells chips apart: a chip is a key of what was planned for it."""
         return hash((self.name, self.n_cores, self.sram_bytes, self.clock_hz))
+
+    @property
+    def links(self) -> Links | None:
+        """Return the links between groups of cores, None where all share one exchange."""
+        return links_of(self.levels, self.clock_hz)
 
     @property
     def capacity_bytes(self) -> int:

@@ -15,7 +15,8 @@ BYTES = {
     "GiB": 1 << 30,
 }
 HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
-_QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]+)")
+PER_SECOND = {f"{unit}/s": factor for unit, factor in BYTES.items()} | {"TB/s": 10**12}
+_QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z/]+)")
 
 
 def n_bytes(value: object) -> object:
@@ -26,6 +27,11 @@ def n_bytes(value: object) -> object:
 def hertz(value: object) -> object:
     """Return cycles per second of text like `1.33 GHz`; what has no unit is returned as it is. Raises ValueError."""
     return _scaled(value, HERTZ, "GHz")
+
+
+def bytes_per_second(value: object) -> object:
+    """Return bytes per second of text like `96 GB/s`; what has no unit is returned as it is. Raises ValueError."""
+    return _scaled(value, PER_SECOND, "GB/s")
 
 
 def _scaled(value: object, units: dict[str, int], usual: str) -> object:

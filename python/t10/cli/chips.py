@@ -53,6 +53,10 @@ def _fields(chip: ChipSpec) -> Table:
                 )
                 table.add_row(name, f"{unit.in_dtype} -> {unit.acc_dtype}", meaning)
             continue
+        if name == "levels" and chip.levels:
+            for level in chip.levels:
+                table.add_row(name, f"{level.count} x {level.name}", level.summary)
+            continue
         if isinstance(value, BaseModel):
             value = ", ".join(f"{key} {each:g}" for key, each in value.model_dump().items())
         shown = (

@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -95,11 +96,35 @@ nb::tuple phase_loads(const Rows &rows, const Fills &fills, const std::vector<st
   return nb::make_tuple(found.port, found.before, found.behind);
 }
 
+using Transfers = nb::ndarray<const std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::int64_t link_loads(const std::vector<std::int64_t> &numbers, std::int64_t n_cores, const Transfers &transfers,
+                        Bytes &n_bytes) {
+  const std::int64_t *row = transfers.data();
+  const std::size_t n_rows = transfers.shape(0);
+  for (std::size_t i = 0; i < n_rows; ++i)
+    for (const std::size_t end : {1, 2})
+      if (row[4 * i + end] < 0 || row[4 * i + end] >= n_cores)
+        throw std::out_of_range("link_loads: a transfer names a core that is not there");
+  t10::LinkLoads links(numbers, n_cores);
+  if (links.bytes().size() != n_bytes.shape(0)) throw std::invalid_argument("link_loads: a number for every link");
+  const nb::gil_scoped_release unlocked;
+  for (std::size_t i = 0; i < n_rows; ++i, row += 4) {
+    if (i == 0 || row[0] != row[-4]) links.begin(row[1], row[3]);
+    links.to(row[2]);
+  }
+  std::copy(links.bytes().begin(), links.bytes().end(), n_bytes.data());
+  return links.latency();
+}
+
 }  // namespace
 
 NB_MODULE(_loads, module) {
   module.doc() = "Native loads of exchange phases (see _loads.pyi for meanings and units).";
   module.attr("UNITS") = t10::kUnits;
+  module.attr("RATE_CYCLES") = t10::kRateCycles;
   module.def("phase_loads", &phase_loads, nb::arg("runs"), nb::arg("fills"), nb::arg("rates"), nb::arg("item_bytes"),
              nb::arg("is_scheduled"), nb::arg("places"), nb::arg("table"));
+  module.def("link_loads", &link_loads, nb::arg("links"), nb::arg("n_cores"), nb::arg("transfers"), nb::arg("n_bytes"));
 }

@@ -12,6 +12,7 @@ from t10.core import geometry
 from t10.core.arrays import Bools, Ints
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.links import Links
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
@@ -112,6 +113,20 @@ class GroupCosts(Protocol):
 
 
 @runtime_checkable
+class LinkCosts(Protocol):
+    """What a cost model says of a chip whose cores lie in groups with links between them."""
+
+    @property
+    def links(self) -> Links | None:
+        """Return the links, None where all cores share one exchange or the model does not look at links."""
+        ...
+
+    def crossing_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+        """Return what combining partial sums takes beyond what `Costs` says, because parts pass links."""
+        ...
+
+
+@runtime_checkable
 class PartCosts(Protocol):
     """What a cost model says that looks at what every core does in every sub-task, part by part."""
 
@@ -164,6 +179,16 @@ def sees_parts(costs: object) -> TypeGuard[CostsOfParts]:
 def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
     """Return whether a cost model looks at what a shift moves between which cores."""
     return _is_one(costs, ShiftCosts) and cast(ShiftCosts, costs).sees_shifts
+
+
+def links_of(costs: object) -> Links | None:
+    """Return the links that a cost model looks at, None where it looks at none."""
+    return cast(LinkCosts, costs).links if _is_one(costs, LinkCosts) else None
+
+
+def crossing_cycles(costs: object, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return what combining partial sums takes because parts pass links."""
+    return 0 if links_of(costs) is None else cast(LinkCosts, costs).crossing_cycles(spec, plan)
 
 
 def shift_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> int:

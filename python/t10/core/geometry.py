@@ -99,7 +99,10 @@ def phases(plan: OperatorPlan) -> Ints:
             sigma = np.zeros(len(where), np.int64)
             for sharer_axis in term.sharer_axes:
                 sigma = sigma * plan.f_op[sharer_axis] + where[:, sharer_axis]
-            result[:, axis] += term.stride * ((sigma // term.divisor) % term.modulus)
+            digit = (sigma // term.divisor) % term.modulus
+            if term.is_folded:
+                digit = np.where(digit % 2, term.modulus - (digit + 1) // 2, digit // 2)
+            result[:, axis] += term.stride * digit
         result[:, axis] %= plan.lengths[axis]
     result.flags.writeable = False
     return result
@@ -187,7 +190,7 @@ def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, 
     step = direction * window_lengths(plan, slot)[axis]
     wanted[:, axis] = (wanted[:, axis] + step) % plan.lengths[axis]
     keys = [np.column_stack([_window_keys(operand, plan, each), ranks]) for each in (starts, wanted)]
-    have, need = _numbered(np.concatenate(keys)).reshape(2, -1)
+    have, need = numbered(np.concatenate(keys)).reshape(2, -1)
     order = np.argsort(have, kind="stable")
     found = order[np.minimum(np.searchsorted(have, need, sorter=order), len(order) - 1)]
     return np.where(have[found] == need, found, -1)
@@ -203,7 +206,7 @@ def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
 
 def _ranks(keys: Ints) -> Ints:
     """Return for every row how many equal rows stand before it."""
-    group = _numbered(keys)
+    group = numbered(keys)
     order = np.argsort(group, kind="stable")
     ordered = group[order]
     first = np.searchsorted(ordered, ordered, side="left")
@@ -212,8 +215,8 @@ def _ranks(keys: Ints) -> Ints:
     return ranks
 
 
-def _numbered(keys: Ints) -> Ints:
-    """Return a number per row, 0 or more in every column: the same for equal rows."""
+def numbered(keys: Ints) -> Ints:
+    """Return a number per row, 0 or more in every column: the same for equal rows, ascending as rows are."""
     group = keys[:, 0]
     for column in keys.T[1:]:
         # One number per row; renumbered before it could overflow.

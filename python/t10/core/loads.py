@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import _loads
+from t10.core.links import Links
 from t10.core.tile import TileRange, are_apart
 
 UNITS = _loads.UNITS
@@ -35,7 +36,7 @@ class MoveRates:
     `copy_8` to `copy_1`: per byte copied where both ends differ by a multiple of 8, 4, 2 bytes or an odd number.
     `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
     even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
-    `ragged`: per end of a piece that is no word's end.
+    `ragged`: per end of a piece that is no word's end. `links`: those between groups of cores, where there are any.
     """
 
     bytes_per_cycle: int
@@ -51,18 +52,21 @@ class MoveRates:
     long_odd: int
     row: int
     ragged: int
+    links: Links | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Return all rates in the order in which native code takes them."""
-        return tuple([getattr(self, name) for name in self.__slots__])
+        """Return all rates in the order in which native code takes them, the numbers of links behind them."""
+        rates = tuple([getattr(self, name) for name in self.__slots__ if name != "links"])
+        return rates if self.links is None else (*rates, *self.links.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
     """Cycles of the busiest port, and of the most work inside any core before and behind the exchange.
 
-    Of a phase that was scheduled, `port_cycles` are those until its last transfer ends.
+    Of a phase that was scheduled, `port_cycles` are those until its last transfer ends. Where cores lie in groups, they
+    are no fewer than the busiest link needs, and include the latency of the longest way.
     """
 
     port_cycles: int = 0

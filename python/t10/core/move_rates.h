@@ -23,10 +23,13 @@ struct LoadRates {
   std::int64_t short_even = 0, short_odd = 0, long_even = 0, long_odd = 0;
   // Units per row of copies, and per end of a piece that is no word's end.
   std::int64_t row = 0, ragged = 0;
+  // Numbers of t10.core.links.Links; none where all cores share one exchange.
+  std::vector<std::int64_t> links;
 
   LoadRates() = default;
   explicit LoadRates(const std::vector<std::int64_t> &given) {
-    if (given.size() != kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
+    if (given.size() < kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
+    links.assign(given.begin() + kRates, given.end());
     std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
                                          &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged};
     for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];

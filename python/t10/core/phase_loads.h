@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "exchange_schedule.h"
+#include "link_loads.h"
 #include "memory_elements.h"
 #include "move_rates.h"
 #include "phase_groups.h"
@@ -43,6 +44,7 @@ class PhaseLoads : public PhaseGroups {
     scatter();
     Loads result = largest();
     if (is_scheduled && result.port > 0) result.port = scheduled();
+    if (!rates_.links.empty() && result.port > 0) result.port = passed(result.port);
     return result;
   }
 
@@ -403,6 +405,17 @@ class PhaseLoads : public PhaseGroups {
       end = each.to + each.n;
     }
     return units + rates_.ragged_ends(begin, end);
+  }
+
+  // When the last transfer ends where ports are done after `port` cycles: no sooner than the busiest link is.
+  Int passed(Int port) const {
+    LinkLoads links(rates_.links, static_cast<Int>(n_));
+    for (const Draft &each : transfers_) {
+      links.begin(each.core, each.n_bytes);
+      for (std::size_t t = each.first_target; t < each.first_target + each.n_targets; ++t)
+        each_member(static_cast<std::size_t>(all_targets_[t]), [&](std::size_t core) { links.to(static_cast<Int>(core)); });
+    }
+    return std::max(port, rates_.fragment_cycles + links.cycles()) + links.latency();
   }
 
   // When the last transfer ends.

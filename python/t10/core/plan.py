@@ -31,13 +31,15 @@ class PhaseTerm:
     """One digit of a core's position among the sharers of a tensor, times a stride.
 
     Its value is `stride * ((sigma // divisor) % modulus)`, where `sigma` is the row-major number of the core's
-    coordinates along `sharer_axes` (first axis slowest).
+    coordinates along `sharer_axes` (first axis slowest). A digit that `is_folded` counts 0, 2, 4 ... 5, 3, 1: digits
+    that follow each other, the last and the first too, are then no further than 2 apart.
     """
 
     sharer_axes: AxisSizes
     divisor: int
     modulus: int
     stride: int
+    is_folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

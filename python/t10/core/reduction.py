@@ -78,8 +78,8 @@ def group_of_core(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) 
     own = sorted(spec.output.axes)
     where = geometry.coordinates(plan)
     keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
-    _, group = np.unique(keys, axis=0, return_inverse=True)
-    return group.reshape(-1)
+    _, group = np.unique(geometry.numbered(keys), return_inverse=True)
+    return group
 
 
 def groups(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Groups:

@@ -23,8 +23,9 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import GroupCosts, PartCosts, WindowCosts, sees_shifts
+from t10.core.costs import GroupCosts, PartCosts, WindowCosts, crossing_cycles, links_of, sees_shifts
 from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
+from t10.core.links import Links
 from t10.core.loads import Loads, MoveRates
 from t10.core.movement import LoadCosts
 from t10.core.placed_costs import PlacedCosts, StepLies
@@ -246,6 +247,15 @@ class CustomCostModel(PlainForms):
         """Return the cycles of all shifts of a plan's loops, by a base model that looks at them."""
         assert sees_shifts(self.base)
         return self.base.nest_shift_cycles(spec, plan, most)
+
+    @property
+    def links(self) -> Links | None:
+        """Return the links that the base model looks at; see `t10.core.costs.LinkCosts`."""
+        return links_of(self.base)
+
+    def crossing_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+        """Return what combining partial sums takes because parts pass links, by the base model."""
+        return crossing_cycles(self.base, spec, plan)
 
     def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate."""

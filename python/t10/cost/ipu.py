@@ -14,6 +14,7 @@ from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape, window_lengths
+from t10.core.links import Links
 from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan
@@ -24,6 +25,7 @@ from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.counted import CountedSteps, slots_and_runs
+from t10.cost.crossing import combine_crossing_cycles
 from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
@@ -73,7 +75,8 @@ class IpuCostModel(PlainForms):
     @property
     def least(self) -> IpuCostModel:
         """Return the model whose numbers are never above this one's and are quick; itself where its own are."""
-        return replace(self, is_least=True) if self.is_counted and not self.is_least else self
+        is_slow = self.is_counted or self.links is not None
+        return replace(self, is_least=True) if is_slow and not self.is_least else self
 
     def fingerprint(self) -> str:
         """Return a text that differs whenever any number differs: the chip, the code, what exchanges take."""
@@ -95,11 +98,16 @@ class IpuCostModel(PlainForms):
     @property
     def move_rates(self) -> MoveRates:
         """Return the rates at which loads of relayouts and set-ups are counted."""
-        return exchange_rates(self.chip)
+        return replace(exchange_rates(self.chip), links=self.chip.links)
 
     def move_cycles(self, loads: Loads) -> int:
         """Return the cycles of a relayout or set-up with these loads."""
         return phase_cycles(self.chip, loads)
+
+    @property
+    def _bounds_steps(self) -> bool:
+        """Return whether steps are bounded: closed forms are what they take."""
+        return self.is_least and self.is_counted
 
     @property
     def _steps(self) -> Steps | CountedSteps:
@@ -158,11 +166,11 @@ class IpuCostModel(PlainForms):
     def sees_windows(self, spec: OperatorSpec) -> bool:
         """Return whether a bound of steps is higher where windows are no longer than the box: of bounds it is."""
         del spec
-        return self.is_least
+        return self._bounds_steps
 
     def whole_cycles_many(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of steps whose operands are as large as the box; see `t10.cost.model.WholeCosts`."""
-        if not self.is_least:
+        if not self._bounds_steps:
             return self.sub_task_cycles_many(spec, boxes)
         steps = LeastSteps(self.chip.launch_cycles, is_whole=True)
         return self.chip.launch_cycles + steps.sub_task(spec, boxes)
@@ -170,7 +178,7 @@ class IpuCostModel(PlainForms):
     def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
         steps = self._steps
-        if not self.is_least or isinstance(steps, CountedSteps):
+        if not self._bounds_steps or isinstance(steps, CountedSteps):
             return self.epilogue_cycles_many(spec, n_slots, runs)
         cycles = self.chip.launch_cycles + steps.epilogue(spec, n_slots, runs, n_members)
         if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
@@ -193,7 +201,16 @@ class IpuCostModel(PlainForms):
     @property
     def sees_shifts(self) -> bool:
         """Return whether shifts are priced as their exchanges are scheduled; see `t10.core.costs.ShiftCosts`."""
-        return self.is_counted and not self.is_least
+        return (self.is_counted or self.links is not None) and not self.is_least
+
+    @property
+    def links(self) -> Links | None:
+        """Return the links between groups of cores; bounds do not look at them."""
+        return None if self.is_least else self.chip.links
+
+    def crossing_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+        """Return what combining partial sums takes because parts pass links; see `t10.core.costs.LinkCosts`."""
+        return combine_crossing_cycles(self.chip, spec, plan)
 
     def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
         """Return the cycles of a shift by round through the shift buffer."""

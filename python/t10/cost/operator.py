@@ -9,7 +9,14 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
-from t10.core.costs import GroupCosts, nest_cycles, plan_end_cycles, sees_shifts, shift_cycles
+from t10.core.costs import (
+    GroupCosts,
+    crossing_cycles,
+    nest_cycles,
+    plan_end_cycles,
+    sees_shifts,
+    shift_cycles,
+)
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import shifts_home
@@ -47,11 +54,12 @@ def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> i
     if n_members == 1:
         return 0
     found = cost.combine_cycles(spec, plan) if isinstance(cost, GroupCosts) else None
+    crossing = crossing_cycles(cost, spec, plan)
     if found is not None:
-        return found
+        return found + crossing
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
     cycles = cost.all_reduce_cycles if plan.reduce == "all" else cost.reduce_cycles
-    return cycles(spec, n_members, n_slots)
+    return cycles(spec, n_members, n_slots) + crossing
 
 
 def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

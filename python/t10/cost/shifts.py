@@ -34,6 +34,7 @@ from t10.core.shift_rounds import (
     shift_bytes,
     shift_rounds,
 )
+from t10.cost.crossing import with_crossing
 from t10.cost.exchange import exchange_rates, phase_cycles
 
 KEPT_SHIFTS = KEPT_PHASES = 1 << 14
@@ -160,6 +161,7 @@ def _passage_cycles(
             exchange_rates(chip),
             places,
         )
+    loads = with_crossing(chip, spec, plan, statement, passage, loads)
     total = phase_cycles(chip, loads, is_neighbour=True)
     return total + _copy_cycles(taken, chip)
 

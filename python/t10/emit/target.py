@@ -44,6 +44,8 @@ def _problems(chip: ChipSpec) -> Iterator[str]:
                 f"blocks in {unit.row_cycles} cycles per row, expected {expectation}"
                 + ("" if theirs is None else f" in {theirs.row_cycles}")
             )
+    if chip.links is not None:
+        yield "levels: found links between groups of cores, expected one exchange: no code is emitted for several chips"
     memory = chip.tile_memory
     if memory.end > 1 << ADDRESS_BITS:
         yield f"memory_base + sram_bytes: found {memory.end:#x}, expected at most {1 << ADDRESS_BITS:#x}"

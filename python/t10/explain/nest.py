@@ -125,6 +125,8 @@ def _term(spec: OperatorSpec, plan: OperatorPlan, term: PhaseTerm) -> str:
         digit = f"({digit} / {term.divisor})"
     if term.divisor * term.modulus < n_sharers:
         digit = f"({digit} mod {term.modulus})"
+    if term.is_folded:
+        digit = f"folded({digit})"
     return digit if term.stride == 1 else f"{term.stride} * {digit}"
 
 

@@ -11,7 +11,14 @@ from math import prod
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
-from t10.core.costs import fill_cycles, plan_end_cycles, rotates_output, shift_cycles, step_part_cycles
+from t10.core.costs import (
+    crossing_cycles,
+    fill_cycles,
+    plan_end_cycles,
+    rotates_output,
+    shift_cycles,
+    step_part_cycles,
+)
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
@@ -154,6 +161,7 @@ def reduce(run: Execution, statement: Reduce) -> None:
         per_core = reduce_scatter(memory, spec, plan, accumulator, groups)
         cycles = run.machine.cost.reduce_cycles(spec, n_members, n_slots)
         run.owners = groups
+    cycles += crossing_cycles(run.machine.cost, spec, replace(plan, reduce=statement.mode))
     run.charge("reduce", cycles, per_core * plan.n_cores, per_core)
 
 

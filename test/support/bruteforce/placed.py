@@ -33,7 +33,12 @@ class Placed:
                     tuple(where[a] for a in term.sharer_axes),
                     tuple(self.plan.f_op[a] for a in term.sharer_axes),
                 )
-                phase += (sigma // term.divisor) % term.modulus * term.stride
+                digit = (sigma // term.divisor) % term.modulus
+                if term.is_folded:
+                    order = [d for d in range(term.modulus) if d % 2 == 0]
+                    order += [d for d in reversed(range(term.modulus)) if d % 2 == 1]
+                    digit = order.index(digit)
+                phase += digit * term.stride
             result.append(phase % self.plan.lengths[axis])
         return tuple(result)
 

@@ -57,6 +57,7 @@ class PhaseRecord(Record):
     divisor: Count
     modulus: Count
     stride: Size
+    is_folded: Annotated[bool, Field(description="whether digits count 0, 2, 4 ... 5, 3, 1")] = False
 
 
 class PlanRecord(Record):

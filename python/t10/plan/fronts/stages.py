@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from t10.chip import ChipSpec
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.links import Links
 from t10.core.plan import OperatorPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
@@ -17,6 +18,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.fronts.pinned import check_pace
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.listed import PartitionFactors
 from t10.plan.search.operator import ft_of_pace, no_such_pace, operator_space
 from t10.plan.search.placement import place
@@ -60,9 +62,14 @@ def aligned_space(spec: OperatorSpec, space: PartitionSpace, rp: AxisSizes | Non
 
 
 def placed_plans(
-    spec: OperatorSpec, partitions: Iterable[PartitionFactors], rp: AxisSizes | None
+    spec: OperatorSpec,
+    partitions: Iterable[PartitionFactors],
+    rp: AxisSizes | None,
+    links: Links | None = None,
 ) -> tuple[OperatorPlan, ...]:
     """Return the plans of the partitions that can be aligned, to the pace `rp` if there is one, and placed.
+
+    Cores lie as `links` between groups of them are least busy.
 
     Raises `InfeasiblePlanError` where none is left: says why the last went that could not be aligned.
     """
@@ -80,7 +87,7 @@ def placed_plans(
             continue
         plan = place(spec, f_op, ft, pace)
         if plan is not None:
-            plans.append(plan)
+            plans.append(plan if links is None else laid_out(links, spec, plan))
     if plans:
         return tuple(plans)
     if rp is not None and others:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, cast
 
 from t10.chip import ChipSpec
+from t10.core.costs import links_of
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import CostedPlan
 from t10.cost import CostModel
@@ -70,7 +71,7 @@ def decoded(
         return None
     partitions = tuple((f_op, ft) for f_op, ft, _, _ in rows)
     try:
-        plans = placed(spec, align(spec, partitions))
+        plans = placed(spec, align(spec, partitions), links_of(cost))
         front = pareto_front(spec, plans, cost, options)
     except (T10Error, ArithmeticError, ValueError, LookupError):
         return None

@@ -21,7 +21,7 @@ using Ints = std::vector<Int>;
 
 constexpr Int kSmallRange = Int{1} << 16;
 
-// One digit of a phase: sharer axes, divisor, modulus, stride (t10.core.plan.PhaseTerm).
+// One digit of a phase: sharer axes, divisor, modulus, stride (t10.core.plan.PhaseTerm); negative where it is folded.
 using PhaseFields = std::tuple<Ints, Int, Int, Int>;
 // One dim of an operand: extent, offset, terms (axis, coefficient).
 using DimFields = std::tuple<Int, Int, std::vector<std::pair<Int, Int>>>;
@@ -195,6 +195,8 @@ class PartitionCells {
   }
 
   void add_phase(Ints &starts, const Ints &sharers, Int divisor, Int modulus, Int stride) const {
+    const bool is_folded = modulus < 0;
+    if (is_folded) modulus = -modulus;
     if (divisor < 1 || modulus < 1) throw std::invalid_argument("PartitionCells: a phase must divide by 1 or more");
     for (const Int axis : sharers)
       if (axis < 0 || axis >= static_cast<Int>(f_op_.size()))
@@ -203,7 +205,8 @@ class PartitionCells {
       Int sigma = 0;
       for (const Int axis : sharers)
         sigma = sigma * f_op_[static_cast<std::size_t>(axis)] + coordinates_[static_cast<std::size_t>(axis)][core];
-      starts[core] += stride * ((sigma / divisor) % modulus);
+      const Int digit = (sigma / divisor) % modulus;
+      starts[core] += stride * (!is_folded ? digit : digit % 2 == 0 ? digit / 2 : modulus - (digit + 1) / 2);
     }
   }
 

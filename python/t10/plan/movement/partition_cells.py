@@ -30,7 +30,15 @@ def operand_cells(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Partit
         windows=geometry.window_lengths(plan, slot),
         core_order=plan.core_order,
         phases=[
-            [(term.sharer_axes, term.divisor, term.modulus, term.stride) for term in terms]
+            [
+                (
+                    term.sharer_axes,
+                    term.divisor,
+                    -term.modulus if term.is_folded else term.modulus,
+                    term.stride,
+                )
+                for term in terms
+            ]
             for terms in plan.phases
         ],
         shift=[position * rp for position, rp in zip(positions, plan.rp, strict=True)],

@@ -15,7 +15,9 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.costs import (
     WindowCosts,
+    crossing_cycles,
     end_cycles,
+    links_of,
     nest_cycles,
     plan_end_cycles,
     rotating_fill_cycles,
@@ -29,6 +31,7 @@ from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
 from t10.core.lengths import whole_lengths
+from t10.core.links import Links
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes
@@ -37,6 +40,7 @@ from t10.cost import CostModel
 from t10.cost.operator import output_chunk
 from t10.plan.movement.fetch import contiguous_runs, fetch_cycles
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.placement import place
 
 Mask = Bools
@@ -124,7 +128,7 @@ def evaluate(
     return Evaluation(
         compute=compute + _cuts(spec, cost, f_op, ft, plans) + _seams(spec, cost, f_op, ft, is_whole, plans),
         shift=_shifts(spec, cost, f_op, ft, shift, plans),
-        reduce=reduce,
+        reduce=reduce + _crossings(spec, cost, f_op, ft, members, is_whole, plans),
         relayout=relayout,
         weight_bytes=weight_bytes,
         active_bytes=active_bytes,
@@ -198,7 +202,11 @@ def _cuts(
     if not sees_parts(cost):
         return total
     for row in np.flatnonzero(runs_in_parts(spec, f_op, ft)).tolist():
-        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        plan = (
+            plans[row]
+            if plans
+            else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]), links_of(cost))
+        )
         if plan is not None:
             boxes = whole_cycles(cost, spec, plan) + rotating_fill_cycles(cost, spec, plan)
             total[row] = nest_cycles(cost, spec, plan) - boxes
@@ -218,7 +226,11 @@ def _seams(
     if not sees_parts(cost) or not epilogue_axes(spec):
         return total
     for row in np.flatnonzero((ft[:, -1, sorted(epilogue_axes(spec))] > 1).any(axis=1)).tolist():
-        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        plan = (
+            plans[row]
+            if plans
+            else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]), links_of(cost))
+        )
         if plan is not None:
             is_all = is_whole is not None and bool(is_whole[row]) and plan.reduce != "none"
             plan = replace(plan, reduce="all") if is_all else plan
@@ -280,9 +292,35 @@ def _shifts(
         return least
     cycles = least.copy()
     for row in np.flatnonzero(least).tolist():
-        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]))
+        plan = (
+            plans[row]
+            if plans
+            else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]), links_of(cost))
+        )
         if plan is not None:
             cycles[row] = cost.nest_shift_cycles(spec, plan)
+    return cycles
+
+
+def _crossings(
+    spec: OperatorSpec,
+    cost: CostModel,
+    f_op: Ints,
+    ft: Ints,
+    members: Ints,
+    is_whole: Mask | None,
+    plans: Sequence[OperatorPlan] | None,
+) -> Ints:
+    """Return what combining partial sums takes because parts pass links between groups of cores."""
+    cycles = np.zeros(len(f_op), np.int64)
+    links = links_of(cost)
+    if links is None:
+        return cycles
+    for row in np.flatnonzero((members > 1) & (f_op.prod(axis=1) > links.least_cores)).tolist():
+        plan = plans[row] if plans else placed_plan(spec, tuple(f_op[row].tolist()), _rows(ft[row]), links)
+        if plan is not None:
+            is_all = is_whole is not None and bool(is_whole[row])
+            cycles[row] = crossing_cycles(cost, spec, replace(plan, reduce="all") if is_all else plan)
     return cycles
 
 
@@ -291,9 +329,12 @@ def _rows(ft: Ints) -> tuple[AxisSizes, ...]:
 
 
 @lru_cache(maxsize=KEPT_PLANS)
-def placed_plan(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> OperatorPlan | None:
-    """Return the plan of a partition, None where no placement is found."""
-    return place(spec, f_op, ft, align_pace(spec, f_op, ft))
+def placed_plan(
+    spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...], links: Links | None = None
+) -> OperatorPlan | None:
+    """Return the plan of a partition, None where no placement is found; cores lie as links are least busy."""
+    plan = place(spec, f_op, ft, align_pace(spec, f_op, ft))
+    return plan if plan is None or links is None else laid_out(links, spec, plan)
 
 
 def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:

@@ -13,7 +13,9 @@ import numpy as np
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     box_cycles,
+    crossing_cycles,
     end_cycles,
+    links_of,
     nest_cycles,
     part_cycles,
     plan_end_cycles,
@@ -90,14 +92,24 @@ class ExactPrices:
                 break
             cycles = self.known[part] = self._cycles(part)
             total += n * (cycles - least)
+        if total <= most:
+            total += self._crossing(f_op, ft)
         return total if total > most else total + self._waiting(f_op, ft, most - total)
+
+    def _crossing(self, f_op: AxisSizes, ft: FtRows) -> int:
+        """Return what combining partial sums takes because parts pass links; 0 without a placement."""
+        links, n_members = links_of(self.cost), prod(f_op[axis] for axis in self.spec.reduction_axes)
+        if links is None or n_members == prod(ft[-1]) or prod(f_op) <= links.least_cores:
+            return 0
+        plan = placed_plan(self.spec, f_op, ft, links)
+        return 0 if plan is None else crossing_cycles(self.cost, self.spec, plan)
 
     def _least_parts(self, f_op: AxisSizes, ft: FtRows) -> float:
         """Return cycles that the steps of a plan do not fall below, part by part; 0 where that is not known."""
         if self.bound is None or not any(self.counts_parts):
             return 0.0
         if (f_op, ft) not in self.least:
-            plan = placed_plan(self.spec, f_op, ft)
+            plan = placed_plan(self.spec, f_op, ft, links_of(self.cost))
             least = 0.0 if plan is None else least_part_cycles(self.spec, plan, self.bound)
             self.least[f_op, ft] = least
         return self.least[f_op, ft]
@@ -106,7 +118,7 @@ class ExactPrices:
         """Return what the shifts of a plan take beyond their least, or less above `most`; 0 without a placement."""
         if all(factor == 1 for row in ft for factor in row) or not sees_shifts(self.cost):
             return 0
-        plan = placed_plan(self.spec, f_op, ft)
+        plan = placed_plan(self.spec, f_op, ft, links_of(self.cost))
         if plan is None:
             return 0
         least = self._least_shifts(plan)
@@ -165,12 +177,12 @@ class ExactPrices:
         if part[0] == "rest":
             return self._rest(part[1], part[2])
         if part[0] == "cut_rest":
-            plan = placed_plan(spec, part[1], part[2])
+            plan = placed_plan(spec, part[1], part[2], links_of(self.cost))
             *_, (_, rest) = self._box_parts(part[1], part[2])
             assert rest[0] == "rest"
             return self._rest(rest[1], rest[2], plan)
         if part[0] == "nest":
-            plan = placed_plan(spec, part[1], part[2])
+            plan = placed_plan(spec, part[1], part[2], links_of(self.cost))
             if plan is not None:
                 if not self.counts_parts:
                     self.counts_parts.append(part_cycles(self.cost, spec, plan) is not None)

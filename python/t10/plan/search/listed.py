@@ -7,6 +7,7 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.links import Links
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs
@@ -16,6 +17,7 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import Pace, align_pace
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import Evaluation
+from t10.plan.search.laid_out import laid_out
 from t10.plan.search.pareto import fastest, front_indices, thinned
 from t10.plan.search.placement import place
 
@@ -42,11 +44,14 @@ def align(
 
 
 def placed(
-    spec: OperatorSpec, aligned: tuple[tuple[PartitionFactors, Pace], ...]
+    spec: OperatorSpec,
+    aligned: tuple[tuple[PartitionFactors, Pace], ...],
+    links: Links | None = None,
 ) -> tuple[OperatorPlan, ...]:
-    """Return the plans that have a placement."""
-    plans = (place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
-    return tuple(plan for plan in plans if plan is not None)
+    """Return the plans that have a placement; cores lie as links are least busy."""
+    plans = tuple(place(spec, f_op, ft, pace) for (f_op, ft), pace in aligned)
+    known = (plan for plan in plans if plan is not None)
+    return tuple(known) if links is None else tuple(laid_out(links, spec, plan) for plan in known)
 
 
 def pareto_front(

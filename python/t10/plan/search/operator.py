@@ -15,6 +15,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
+from t10.core.costs import links_of
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.legal import PlanRows
 from t10.core.plan import CostedPlan
@@ -208,7 +209,7 @@ def _searched(
     start = time.perf_counter()
     spec, cost = space.spec, space.cost
     found, counts = _front(space, chip, progress, is_pruning=is_pruning)
-    plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)))
+    plans = placed(spec, align(spec, tuple(partition for partition, _, _ in found)), links_of(cost))
     front = pareto_front(spec, plans, cost, options)
     if not front:
         raise InfeasiblePlanError(

@@ -37,7 +37,8 @@ class Cores {
         const auto at = static_cast<std::size_t>(sharer);
         number = number * axes_[at].n_parts + coordinates[at];
       }
-      sum += stride * (number / divisor % modulus);
+      const std::int64_t n_digits = modulus < 0 ? -modulus : modulus, digit = number / divisor % n_digits;
+      sum += stride * (modulus > 0 ? digit : digit % 2 == 0 ? digit / 2 : n_digits - (digit + 1) / 2);
     }
     return sum % axes_[axis].length;
   }

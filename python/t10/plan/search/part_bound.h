@@ -15,7 +15,7 @@ namespace t10::search {
 
 using Integers = std::vector<std::int64_t>;
 
-// A digit of where a core starts: stride * ((number among the sharers / divisor) % modulus).
+// A digit of where a core starts: stride * ((number among the sharers / divisor) % modulus); folded where that is negative.
 using Phase = std::tuple<Integers, std::int64_t, std::int64_t, std::int64_t>;
 
 struct PartedAxis {

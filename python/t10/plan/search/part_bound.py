@@ -29,7 +29,15 @@ def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: BatchFuncti
             plan.steps[axis],
             plan.rp[axis],
             sorted(moduli(spec, plan, axis, slots)),
-            [(term.sharer_axes, term.divisor, term.modulus, term.stride) for term in plan.phases[axis]],
+            [
+                (
+                    term.sharer_axes,
+                    term.divisor,
+                    -term.modulus if term.is_folded else term.modulus,
+                    term.stride,
+                )
+                for term in plan.phases[axis]
+            ],
             axis in whole,
             axis in spec.reduction_axes,
         )

@@ -70,7 +70,12 @@ def core_phases(plan: OperatorPlan) -> Ints:
                 (where[:, a] * weight for a, weight in zip(term.sharer_axes, weights, strict=True)),
                 start=np.zeros(len(where), np.int64),
             )
-            result[:, axis] += number // term.divisor % term.modulus * term.stride
+            digit = number // term.divisor % term.modulus
+            if term.is_folded:
+                # Even digits lie on the way there, odd ones on the way back.
+                there = [*range(0, term.modulus, 2), *reversed(range(1, term.modulus, 2))]
+                digit = np.argsort(there)[digit]
+            result[:, axis] += digit * term.stride
     return result % np.array(plan.lengths, np.int64)
 
 

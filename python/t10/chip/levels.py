@@ -1,0 +1,123 @@
+"""Levels of a chip file: how cores are grouped, and the links between groups."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from t10.chip.units import bytes_per_second
+from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
+
+MOST_LEVELS = 8
+MOST_CYCLES = 1 << 20
+MOST_RATE = 1 << 20
+"""Bytes that a link may pass in a cycle."""
+MOST_PAIRS = 1 << 10
+"""Groups that may each be linked with every other."""
+KEPT_LINKS = 64
+
+
+class Level(BaseModel):
+    """`count` groups of what the level below makes up, and the links between them.
+
+    A link has a direction. `ring` and `line` are a torus and a mesh of one row.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: Annotated[str, Field(min_length=1, max_length=40, description="what is counted: core, chip, pair")]
+    count: Annotated[int, Field(ge=1, le=1 << 20, description="how many of them the level joins")]
+    topology: Annotated[
+        Literal["exchange", "all-to-all", "switch", "ring", "line", "mesh", "torus"],
+        Field(description="how they are linked; only cores may share an exchange"),
+    ] = "exchange"
+    columns: Annotated[int, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow")] = 0
+    link_bytes_per_cycle: Annotated[
+        float, Field(ge=0, le=MOST_RATE, description="that a link passes in its direction")
+    ] = 0
+    link_bytes_per_second: Annotated[
+        float,
+        Field(ge=0, le=1e18, description="the same, or as 96 GB/s"),
+        BeforeValidator(bytes_per_second),
+    ] = 0
+    latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop")] = 0
+    multicast: Annotated[
+        bool, Field(description="whether bytes that many want pass a link once; else once for each")
+    ] = True
+
+    @model_validator(mode="after")
+    def _is_linked(self) -> Level:
+        """Refuse links without a rate, rates without links, and grids that are none."""
+        has_rate = bool(self.link_bytes_per_cycle) + bool(self.link_bytes_per_second)
+        if self.topology == "exchange":
+            if has_rate or self.latency_cycles:
+                raise ValueError(
+                    f"level {self.name}: an exchange has no links: its rate and latency are those of the chip"
+                )
+        elif has_rate != 1:
+            raise ValueError(
+                f"level {self.name}: expected one of link_bytes_per_cycle and link_bytes_per_second for {self.topology}"
+            )
+        is_grid = self.topology in ("mesh", "torus")
+        if is_grid != bool(self.columns) or (is_grid and self.count % self.columns):
+            raise ValueError(
+                f"level {self.name}: columns = {self.columns}, expected a divisor of count = {self.count} for a mesh or"
+                " torus, none otherwise"
+            )
+        if self.topology == "all-to-all" and self.count > MOST_PAIRS:
+            raise ValueError(f"level {self.name}: at most {MOST_PAIRS} can each be linked with every other")
+        return self
+
+    def rate(self, clock_hz: float) -> int:
+        """Return the bytes that a link passes in `RATE_CYCLES` cycles."""
+        per_cycle = self.link_bytes_per_cycle or self.link_bytes_per_second / clock_hz
+        return max(round(per_cycle * RATE_CYCLES), 1)
+
+    @property
+    def summary(self) -> str:
+        """Return in words how its groups are linked."""
+        if self.topology == "exchange":
+            return "one exchange"
+        rate = (
+            f"{self.link_bytes_per_cycle:g} B/cycle"
+            if self.link_bytes_per_cycle
+            else f"{self.link_bytes_per_second / 1e9:g} GB/s"
+        )
+        return f"{self.topology}, {rate} a link, {self.latency_cycles} cycles a hop"
+
+    @property
+    def kind(self) -> Topology:
+        """Return the topology that it is a case of."""
+        return "torus" if self.topology == "ring" else "mesh" if self.topology == "line" else self.topology
+
+
+def n_cores_of(levels: tuple[Level, ...]) -> int:
+    """Return how many cores levels make up."""
+    return prod(level.count for level in levels)
+
+
+@lru_cache(maxsize=KEPT_LINKS)
+def links_of(levels: tuple[Level, ...], clock_hz: float) -> Links | None:
+    """Return the links of a chip, None where all its cores share one exchange."""
+    if all(level.topology == "exchange" for level in levels):
+        return None
+    strides = (1, *accumulate((level.count for level in levels), mul))
+    return Links(
+        tuple(
+            LinkLevel(
+                stride=stride,
+                count=level.count,
+                topology=level.kind,
+                width=level.columns or level.count,
+                rate=level.rate(clock_hz) if level.topology != "exchange" else 1,
+                latency_cycles=level.latency_cycles,
+                is_multicast=level.multicast,
+            )
+            for stride, level in zip(strides, levels, strict=False)
+        )
+    )

@@ -1,0 +1,80 @@
+"""Where the parts of a plan lie where cores lie in groups: as links between groups are least busy.
+
+Two things are free: which axis is the slowest in the numbers of cores, so that its parts lie in different groups, and
+in which order the cores of a line hold the windows of a ring. Folded, as 0, 2, 4 ... 5, 3, 1, the last of a ring is
+beside the first, and no way is longer than two hops; in order, all are one hop but that from the last to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from t10.core import geometry
+from t10.core.chunks import chunk_slots
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
+from t10.core.links import Links
+from t10.core.operator_body import rotating_operands
+from t10.core.plan import OperatorPlan
+from t10.core.shift_rounds import rotating_dtype, shift_elements
+from t10.cost.crossing import crosses, shift_share, together, turns_share
+
+LEAST_FOLDED = 4
+"""Digits that a fold puts nearer to each other."""
+
+
+def laid_out(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPlan:
+    """Return a plan whose parts lie as links are busy for the fewest cycles; itself where nothing else is better.
+
+    Parts move between cores, windows of a ring between its members: what is computed and its places stay the same.
+    """
+    if not crosses(links, plan):
+        return plan
+    best, least = plan, link_cycles(links, spec, plan)
+    for other in _others(links, plan) if least else ():
+        cycles = link_cycles(links, spec, other)
+        if cycles < least:
+            best, least = other, cycles
+    return best
+
+
+def _others(links: Links, plan: OperatorPlan) -> Iterator[OperatorPlan]:
+    """Yield other ways to lay out a plan: the order of cores, rings folded, both."""
+    still = tuple(axis for axis in plan.core_order if plan.f_op[axis] == 1)
+    orders = [plan.core_order]
+    for axis in plan.cut_order[1:]:
+        orders.append((*still, axis, *(other for other in plan.cut_order if other != axis)))
+    folded = tuple(
+        tuple([replace(term, is_folded=term.modulus >= LEAST_FOLDED) for term in terms])
+        for terms in plan.phases
+    )
+    has_lines = any(level.topology == "mesh" for level in links.levels)
+    for phases in (plan.phases, folded) if has_lines and folded != plan.phases else (plan.phases,):
+        for order in orders:
+            if order != plan.core_order or phases != plan.phases:
+                yield replace(plan, core_order=order, phases=phases)
+
+
+def link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles in which the busiest links pass what shifts and a reduce-scatter send."""
+    total, n_sweeps = 0, 1
+    rotating = rotating_operands(plan)
+    for axis in plan.loop_order:
+        shares = [
+            (
+                shift_elements(spec, plan, number, axis) * size_bytes(rotating_dtype(spec, number)),
+                *shift_share(links, spec, plan, number, axis, 1),
+            )
+            for number in rotating[axis]
+        ]
+        total += n_sweeps * (plan.steps[axis] - 1) * sum(together(links, plan, shares))
+        n_sweeps *= plan.steps[axis]
+    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
+    if n_members > 1 and spec.combine != "none":
+        n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
+        n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
+        share = turns_share(links, spec, plan, range(1, n_members))
+        total += sum(together(links, plan, [(n_bytes, *share)]))
+    return total

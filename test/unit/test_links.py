@@ -1,0 +1,264 @@
+"""Chips whose cores lie in groups: what passes links is counted, priced, planned for, executed and proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+from support import specs
+from support.engines import by_runtime
+from support.link_simulator import Sent, simulated, way
+from support.whole_space import whole_front
+
+from t10.chip import ChipSpec, load_chip
+from t10.chip.levels import Level
+from t10.core.expression import OperatorSpec
+from t10.core.geometry import shift_sources
+from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
+from t10.core.loads import phase_loads
+from t10.core.plan import OperatorPlan
+from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.exchange import exchange_rates
+from t10.driver import compile
+from t10.errors import InputError
+from t10.plan.options import PlanOptions
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.laid_out import laid_out, link_cycles
+from t10.plan.search.operator import search_operator
+from t10.plan.search.placement import is_tiling, place
+from t10.plan.verify.module import verify_module
+from t10.plan.verify.operator import verify_operator
+from t10.random_inputs import random_inputs
+
+NO_FILLS = np.zeros((0, 3), np.int32)
+MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
+PORT_BYTES = 4
+TOPOLOGIES: tuple[tuple[Topology, int, int], ...] = (
+    ("all-to-all", 4, 4),
+    ("switch", 4, 4),
+    ("mesh", 12, 4),
+    ("mesh", 9, 9),
+    ("torus", 12, 4),
+    ("torus", 7, 7),
+)
+
+
+def level(topology: Topology, count: int, width: int, stride: int = 4, **changes: int) -> LinkLevel:
+    known = LinkLevel(stride, count, topology, width, 3 * RATE_CYCLES // 2, 20, True)
+    return replace(known, **changes)
+
+
+def nested(topology: Topology, count: int, width: int) -> Links:
+    """Return groups of four cores, so many of them, and two of these."""
+    outer = level("switch", 2, 2, stride=4 * count, rate=4 * RATE_CYCLES, latency_cycles=70)
+    return Links((level("exchange", 4, 4, stride=1), level(topology, count, width), outer))
+
+
+def random_phase(rng: Random, n_cores: int, n: int, n_words: int) -> list[Sent]:
+    found: list[Sent] = []
+    for _ in range(n):
+        source = rng.randrange(n_cores)
+        others = [core for core in range(n_cores) if core != source]
+        found.append(Sent(source, tuple(sorted(rng.sample(others, rng.choice([1, 1, 2, 5])))), 4 * n_words))
+    return found
+
+
+def rows_of(sent: list[Sent]) -> np.ndarray:
+    return np.array([(n, s.source, t, s.n_bytes) for n, s in enumerate(sent) for t in s.targets], np.int64)
+
+
+@pytest.mark.parametrize(("topology", "count", "width"), TOPOLOGIES)
+@pytest.mark.parametrize("is_multicast", [True, False])
+def test_what_passes_a_link_is_what_is_walked_hop_by_hop(
+    topology: Topology, count: int, width: int, is_multicast: bool
+) -> None:
+    links = nested(topology, count, width)
+    links = Links(tuple(replace(each, is_multicast=is_multicast) for each in links.levels))
+    rng, n_cores = Random(3), 8 * count
+    for _ in range(20):
+        sent = random_phase(rng, n_cores, 30, 1 + rng.randrange(50))
+        walked: dict[tuple[object, ...], tuple[int, float]] = {}
+        longest = 0
+        for each in sent:
+            ways = [way(links, each.source, target) for target in each.targets]
+            passed = [(link, rate) for one in ways for link, rate, _ in one]
+            for link, rate in set(passed) if is_multicast else passed:
+                walked[link] = (walked.get(link, (0, rate))[0] + each.n_bytes, rate)
+            longest = max([longest, *(sum(lat for link, _, lat in one if "in" not in link) for one in ways)])
+        n_bytes, latency = links.loads(n_cores, rows_of(sent))
+        assert sorted(n_bytes[n_bytes > 0].tolist()) == sorted(n for n, _ in walked.values())
+        assert latency == longest
+        assert links.cycles(n_cores, n_bytes) == max(-(-n // rate) for n, rate in walked.values())
+
+
+@pytest.mark.parametrize(("topology", "count", "width"), TOPOLOGIES)
+def test_packets_arrive_when_phases_are_priced_to_end(topology: Topology, count: int, width: int) -> None:
+    """Packets wait for each other at every link; prices add up what passes the busiest."""
+    links, chip = nested(topology, count, width), load_chip("test-64")
+    rates = replace(exchange_rates(chip), links=links, fragment_cycles=0)
+    rng, n_cores = Random(5), 8 * count
+    errors: list[float] = []
+    for _ in range(6):
+        sent = random_phase(rng, n_cores, 2 * n_cores, 512)
+        priced = phase_loads(runs_of(sent, n_cores), NO_FILLS, n_cores, 4, rates).port_cycles
+        errors.append(simulated(sent, links, PORT_BYTES, 64) / priced - 1)
+    assert np.median(np.abs(errors)) <= 0.01
+    assert max(map(abs, errors)) <= 0.05
+
+
+def runs_of(sent: list[Sent], n_cores: int) -> np.ndarray:
+    """Return the moves of a phase: every transfer has slots of its own on both sides."""
+    here, there = [0] * n_cores, [0] * n_cores
+    rows: list[tuple[int, ...]] = []
+    for each in sent:
+        n_words = each.n_bytes // 4
+        for target in each.targets:
+            rows.append((0, each.source, there[each.source], target, here[target], n_words))
+            here[target] += n_words
+        there[each.source] += n_words
+    rows.sort(key=lambda row: (row[3], row[4]))
+    return np.array(rows, np.int32)
+
+
+def test_no_link_is_passed_within_a_group() -> None:
+    links = nested("mesh", 12, 4)
+    n_bytes, latency = links.loads(96, rows_of([Sent(8, (9, 11), 400)]))
+    assert (n_bytes.sum(), latency) == (0, 0)
+
+
+TOO_WIDE = "levels:\n  - {name: core, count: 16}\n"
+MISTAKES = [
+    ("levels: [{name: core, count: 16}, {name: chip, count: 2}]", "only the first may be an exchange"),
+    ("n_cores: 5\nlevels: [{name: core, count: 16}]", "n_cores = 5, but the counts of levels make 16"),
+    ("levels: [{name: core, count: 16, topology: mesh, link_bytes_per_cycle: 1}]", "columns = 0, expected a divisor"),
+    ("levels: [{name: core, count: 16, topology: ring}]", "expected one of link_bytes_per_cycle"),
+    ("levels: [{name: core, count: 16, latency_cycles: 3}]", "an exchange has no links"),
+    ("levels: [{name: core, count: 16, topology: tree}]", "topology"),
+    ("levels: [{name: core, count: 4, topology: ring, link_bytes_per_second: 9 Gb/s}]", "did you mean GB/s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES)
+def test_mistakes_in_levels_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-16\nname: wrong\n{text}\n")
+    with pytest.raises(InputError, match=message) as caught:
+        load_chip(path)
+    assert "chip.yaml" in str(caught.value)
+
+
+def test_a_link_keeps_its_bytes_per_second_where_the_clock_differs() -> None:
+    links = [load_chip(f"v-ipu-2{change}").links for change in ("", ":clock_hz=2.66 GHz")]
+    rates = [each.levels[1].rate for each in links if each is not None]
+    assert rates == [
+        pytest.approx(160 / 1.33 * RATE_CYCLES, abs=1),
+        pytest.approx(80 / 1.33 * RATE_CYCLES, abs=1),
+    ]
+
+
+def test_counts_of_levels_make_the_cores() -> None:
+    assert [load_chip(name).n_cores for name in ("v-ipu-2", "v-ipu-4", "pod16")] == [2944, 5888, 23552]
+
+
+def chip_of(name: str, **fields: object) -> ChipSpec:
+    return load_chip(name).model_copy(update=fields)
+
+
+@pytest.mark.parametrize("name", ["test-2x4", "test-2x16"])
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_search_finds_the_front_of_the_whole_space(name: str, is_counted: bool) -> None:
+    chip = chip_of(name) if is_counted else chip_of(name, n_workers=4)
+    cost, options = IpuCostModel(chip), PlanOptions(max_front=10_000)
+    small = (specs.matmul(4, 6, 8), specs.matmul(1, 16, 8))
+    for spec in (*small, specs.linear_relu(12, 8, 24)) if name == "test-2x4" else small:
+        front = search_operator(spec, chip, cost, options).front
+        found = [((p.plan.f_op, p.plan.ft), p.cycles.total, p.active_bytes) for p in front]
+        assert sorted(found) == sorted(whole_front(spec, chip, cost, options))
+
+
+def test_no_plan_is_cheaper_for_a_link_and_some_are_dearer() -> None:
+    """A chip of one exchange bounds one with links."""
+    split = load_chip("test-2x16")
+    whole = chip_of("test-2x16", levels=())
+    dearer = 0
+    for spec in (specs.matmul(64, 64, 64), specs.linear_relu(48, 64, 32)):
+        front = search_operator(spec, split, IpuCostModel(split), PlanOptions(exhaustive=True)).front
+        for each in front:
+            with_links, without = (operator_cycles(IpuCostModel(c), spec, each.plan) for c in (split, whole))
+            assert with_links.compute == without.compute
+            assert with_links.shift >= without.shift
+            assert with_links.reduce >= without.reduce
+            dearer += with_links.run > without.run
+    assert dearer
+
+
+@pytest.mark.parametrize(
+    "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus"]
+)
+@pytest.mark.parametrize("model", ["mlp", "conv"])
+def test_models_are_executed_as_priced(name: str, model: str) -> None:
+    path = MODELS / f"{model}.onnx"
+    made = compile(path, chip=name)
+    assert verify_module(made.plan, made.chip) == []
+    inputs = random_inputs(made.plan.graph, 0)
+    result = made.execute(inputs)
+    for output, expected in by_runtime(onnx.ModelProto.FromString(path.read_bytes()), inputs).items():
+        np.testing.assert_allclose(result.outputs[output], expected, rtol=2e-2, atol=2e-3)
+    for scheduled, executed in zip(made.plan.operators, result.operators, strict=True):
+        assert executed.cycles.total == scheduled.active.cycles.total
+
+
+def ring_of(n: int) -> tuple[OperatorSpec, OperatorPlan]:
+    """Return a product in which one operand passes all cores of a ring."""
+    spec = specs.matmul(1, n, n)
+    rows = ((1, 1, n), (1, 1, 1), (1, 1, 1))
+    plan = place(spec, (1, n, 1), rows, align_pace(spec, (1, n, 1), rows))
+    assert plan is not None
+    return spec, plan
+
+
+def line_of(n: int) -> Links:
+    return Links((level("mesh", n, n, stride=1),))
+
+
+def hops(spec: OperatorSpec, plan: OperatorPlan, links: Links) -> list[int]:
+    (axis,) = plan.loop_order
+    sources = shift_sources(spec, plan, 0, axis, 1).tolist()
+    return [len(way(links, source, core)) for core, source in enumerate(sources)]
+
+
+@pytest.mark.parametrize("n", [4, 5, 32, 720])
+def test_no_way_of_a_ring_on_a_line_is_longer_than_two_hops(n: int) -> None:
+    spec, plan = ring_of(n)
+    links = line_of(n)
+    assert max(hops(spec, plan, links)) == n - 1
+    folded = laid_out(links, spec, plan)
+    assert max(hops(spec, folded, links)) == 2
+    assert verify_operator(spec, folded) == []
+    assert is_tiling(spec, folded)
+
+
+def test_rings_of_a_torus_are_not_folded() -> None:
+    spec, plan = ring_of(32)
+    assert laid_out(Links((level("torus", 32, 32, stride=1),)), spec, plan) == plan
+
+
+def test_rings_lie_within_chips_where_they_can() -> None:
+    """In natural order the rings of one operand lie across both chips."""
+    links, spec = load_chip("test-2x16").links, specs.matmul(64, 64, 64)
+    rows = ((1, 1, 2), (1, 1, 2), (1, 1, 1))
+    plan = place(spec, (2, 16, 1), rows, align_pace(spec, (2, 16, 1), rows))
+    assert plan is not None
+    assert links is not None
+    assert link_cycles(links, spec, plan) > 0
+    assert link_cycles(links, spec, laid_out(links, spec, plan)) == 0
+
+
+def test_a_level_without_links_changes_no_plan() -> None:
+    path = MODELS / "mlp.onnx"
+    whole = chip_of("test-16", levels=(Level(name="core", count=16),))
+    assert compile(path, chip=whole).plan == compile(path, chip="test-16").plan
