@@ -108,6 +108,15 @@ exhaustive: dev  ## pytest with all tests and cases of which `make pytest` draws
 mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one (`make pytest` draws some by the commit)
 	@$(BIN)/python tools/mutants.py
 
+.PHONY: page
+page: dev  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
+	@mkdir -p build/page
+	@npm install --silent --no-audit --no-fund --prefix build/page @sparticuz/chromium@147 puppeteer-core@24
+	@$(BIN)/t10 demo -o build/page/demo --quiet
+	@$(BIN)/t10 compare build/page/demo build/page/demo -o build/page/compare.html --quiet
+	@cp build/page/demo/report.html build/page/report.html
+	@node tools/check_page.cjs build/page build/page/report.html build/page/compare.html
+
 ##@ Before a commit
 
 .PHONY: format

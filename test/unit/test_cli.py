@@ -298,7 +298,7 @@ def test_how_good_the_plan_is_stands_in_summary_page_and_files(
     assert report.optimality is not None
     assert "no choice takes fewer" in text
     assert f"over {report.optimality.n_states} states of 2 operators" in " ".join(
-        text.replace("│", " ").split()
+        text.replace("|", " ").split()
     )
     # One figure everywhere, of which the proof speaks; beside it what the program takes on the device simulator.
     assert report.optimality.cycles == report.total_cycles

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t10 import __version__
+from t10.cli.reading_arguments import add_reading
 from t10.cli.shared_arguments import (
     DEFAULT_CHIP,
     DEFAULT_COST_MODEL,
@@ -48,6 +49,7 @@ class Arguments:
     quiet: bool = False
     model: Path = Path()
     folder: Path = Path()
+    other: Path = Path()
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
@@ -135,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
     _add_compile(commands, common, whole_model)
     _add_run(commands, common)
     _add_verify(commands, common, whole_model)
-    _add_reading(commands, common)
+    add_reading(commands, common)
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
     _add_sweep(commands, common, whole_model)
@@ -304,23 +306,6 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--trace", type=Path, metavar="TRACE.json", help="write the timeline, for ui.perfetto.dev"
     )
     add_seed(run)
-
-
-def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
-    report = commands.add_parser(
-        "report", parents=[common, naming()], help="tables, plots, a page and a timeline"
-    )
-    report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    report.add_argument(
-        "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
-    )
-    report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
-
-    manifest = commands.add_parser(
-        "manifest", parents=[common, naming()], help="take a folder's files as they are, after edits by hand"
-    )
-    manifest.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    manifest.add_argument("--chip", default="", help="chip that it is for (default: what the manifest says)")
 
 
 def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
