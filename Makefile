@@ -12,7 +12,7 @@ MAKEFLAGS += --no-print-directory
 ##@ Start here
 
 .PHONY: demo
-demo: dev  ## Compile and run a bundled model, compare with ONNX Runtime, say where the report lies
+demo: dev  ## Compile a layer of BERT for a tight chip, show how its tensors rotate, compare with ONNX Runtime
 	@$(BIN)/t10 demo
 
 .PHONY: test

@@ -153,7 +153,10 @@ def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.Capt
     code, text, _ = run(capsys, "demo", "--model", path, "--chip", "test-4", "-o", out)
     assert code == 0
     assert "report.html" in text
-    assert {"report.html", "plan.json", "module.mlir", "run.trace.json"} <= {f.name for f in out.iterdir()}
+    assert {"report.html", "plan.json", "module.mlir", "run.trace.json", "program"} <= {
+        f.name for f in out.iterdir()
+    }
+    assert "No tensor rotates" in text
 
 
 def test_names_with_brackets_are_printed_as_they_are(

@@ -309,7 +309,9 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
 
 
 def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
-    demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
+    demo = commands.add_parser(
+        "demo", parents=[common], help="a layer whose tensors rotate, compiled, run and compared"
+    )
     demo.add_argument(
         "-o",
         dest="folder",
@@ -318,8 +320,12 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="folder to write (default: %(default)s)",
     )
-    demo.add_argument("--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)")
-    demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
+    demo.add_argument(
+        "--chip",
+        default="",
+        help="bundled chip or chip file (default: 64 cores of 256 KiB, which is tight; ipu-mk2 for another model)",
+    )
+    demo.add_argument("--model", type=Path, default=Path(), help="another model than the layer made for it")
     add_seed(demo)
 
     chips = commands.add_parser(

@@ -111,7 +111,11 @@ def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts
 
 def _embedded(data: Mapping[str, Any]) -> str:
     """Return data as JSON that no name in it can end: HTML only looks for `</` and `<!`."""
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return (
+        json.dumps(data, separators=(",", ":"), allow_nan=False)
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+    )
 
 
 def _asset(name: str) -> str:

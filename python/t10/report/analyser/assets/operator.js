@@ -43,7 +43,7 @@ function drawOperator(data) {
       ["memory while it runs", Model.bytesText(each.peak)],
       ["busiest core receives", `${Model.bytesText(bytes)}, ${((bytes * data.chip.hertz) / Math.max(cycles, 1) / 1e9).toFixed(2)} GB/s`],
     ];
-    byId("operator-name").textContent = each.name + (each.at ? ` (${each.at})` : "");
+    byId("operator-name").textContent = each.name + (each.at && each.at !== each.name ? ` (${each.at})` : "");
     byId("operator-facts").replaceChildren(...facts.map(([name, value]) => make("div", {}, name, make("b", {}, value))));
     byId("operator-moves").replaceChildren(...each.moved.map(([name, kind, source, n, spent]) => make("li", {},
       kind === "in_place" ? `${name} from ${source}: already where it is needed`
