@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from t10 import __version__
 from t10.cli.reading_arguments import add_reading
@@ -27,6 +27,7 @@ from t10.cli.shared_arguments import (
     whole_number,
 )
 from t10.core.tile import IPU_MEMORY
+from t10.errors import printable
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
@@ -120,9 +121,22 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(**values)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line: usage has a dozen, of which the wrong value is none."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit (2) with what is wrong and where to read on."""
+        self.exit(2, printable(f"{self.prog}: error: {message} (see {self.prog} --help)") + "\n")
+
+
+def _parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """Return a parser with such errors, whose commands have them, too."""
+    return _Parser(prog=prog, description=description, epilog=epilog)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    whole = argparse.ArgumentParser(
+    whole = _parser(
         prog="t10",
         description="Compile models for inter-core connected AI chips and execute them core by core. "
         "Every cycle figure is modelled, none was measured on hardware.",
@@ -420,15 +434,15 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     add_operator(explain)
 
     pareto = commands.add_parser(
-        "pareto", parents=[common, searching()], help="search one operator and show time against memory"
+        "pareto",
+        parents=[common, searching(of_folder=True)],
+        help="search one operator and show time against memory",
     )
     pareto.add_argument(
         "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
     )
     add_operator(pareto)
     add_codelets_again(pareto)
-    # Of a folder, its own chip and cost model are the default.
-    pareto.set_defaults(chip="", cost_model="")
 
 
 def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:

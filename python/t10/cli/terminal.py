@@ -63,9 +63,9 @@ def say_json(console: Console, value: Any) -> None:
 def new_table(first: str, *counts: str, title: str | None = None) -> Table:
     """Return a table of one column of names and columns of numbers."""
     table = Table(title=title, header_style="bold")
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for heading in counts:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     return table
 
 
