@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from t10 import __version__
+from t10.cli.parsing import new_parser
 from t10.cli.reading_arguments import add_reading
 from t10.cli.shared_arguments import (
     DEFAULT_CHIP,
@@ -27,7 +27,6 @@ from t10.cli.shared_arguments import (
     whole_number,
 )
 from t10.core.tile import IPU_MEMORY
-from t10.errors import printable
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
@@ -121,28 +120,14 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(**values)
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line: usage has a dozen, of which the wrong value is none."""
-
-    def error(self, message: str) -> NoReturn:
-        """Exit (2) with what is wrong and where to read on."""
-        self.exit(2, printable(f"{self.prog}: error: {message} (see {self.prog} --help)") + "\n")
-
-
-def _parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """Return a parser with such errors, whose commands have them, too."""
-    return _Parser(prog=prog, description=description, epilog=epilog)
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    whole = _parser(
+    whole = new_parser(
         prog="t10",
         description="Compile models for inter-core connected AI chips and execute them core by core. "
         "Every cycle figure is modelled, none was measured on hardware.",
         epilog=EXIT_CODES,
     )
-    whole.add_argument("--version", action="version", version=f"t10 {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
