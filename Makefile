@@ -12,7 +12,7 @@ MAKEFLAGS += --no-print-directory
 ##@ Start here
 
 .PHONY: demo
-demo: dev  ## Compile and run a bundled model, compare with ONNX Runtime, say where the report lies
+demo: dev  ## Compile a layer of BERT for a tight chip, show how its tensors rotate, compare with ONNX Runtime
 	@$(BIN)/t10 demo
 
 .PHONY: test
@@ -108,6 +108,15 @@ exhaustive: dev  ## pytest with all tests and cases of which `make pytest` draws
 mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one (`make pytest` draws some by the commit)
 	@$(BIN)/python tools/mutants.py
 
+.PHONY: page
+page: dev  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
+	@mkdir -p build/page
+	@npm install --silent --no-audit --no-fund --prefix build/page @sparticuz/chromium@147 puppeteer-core@24
+	@$(BIN)/t10 demo -o build/page/demo --quiet
+	@$(BIN)/t10 compare build/page/demo build/page/demo -o build/page/compare.html --quiet
+	@cp build/page/demo/report.html build/page/report.html
+	@node tools/check_page.cjs build/page build/page/report.html build/page/compare.html
+
 ##@ Before a commit
 
 .PHONY: format
@@ -127,6 +136,11 @@ docs: dev  ## Rewrite the generated pages of docs/
 .PHONY: bench
 bench: dev  ## Run every script of benchmarks/
 	@for script in benchmarks/*.py benchmarks/planner benchmarks/torch_exports benchmarks/real_exports; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+.PHONY: dist
+dist: $(VENV)/.made  ## The source distribution and a wheel for this Python, in dist/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	@$(BIN)/python -m build --outdir dist
 
 .PHONY: clean
 clean:  ## Remove builds and caches, keep .venv

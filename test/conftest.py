@@ -80,3 +80,9 @@ def objects() -> Path:
     folder = default_cache_folder()
     assert folder is not None
     return folder / "poplar-host"
+
+
+@pytest.fixture(autouse=True)
+def no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide as in a pipe: workers of pytest-xdist inherit a width that no terminal has."""
+    monkeypatch.delenv("COLUMNS", raising=False)

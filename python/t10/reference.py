@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays, read_arrays
 from t10.core.graph import Graph, TensorValue
+from t10.core.trust.arrays import array_names
 from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.errors import InputError
 from t10.tolerances import loosest
@@ -26,6 +27,9 @@ _FED = {
 """numpy types by the names that sessions have for their inputs' types."""
 
 LARGEST_F16 = 65504.0
+
+MOST_NAMED = 20
+"""Names of a file that an error lists."""
 
 INPUT_PREFIX = "in."
 REFERENCE_PREFIX = "ref."
@@ -152,8 +156,9 @@ def read_given(
         if name in outputs_by:
             return None
         if name not in name_of:
+            found = ", ".join(array_names(path)[:MOST_NAMED])
             raise InputError(
-                f"{path}: unknown inputs: {name} (the model takes {', '.join(shapes) or 'none'})"
+                f"{path}: unknown inputs: {name} (the model takes {', '.join(shapes) or 'none'}; the file has {found})"
             )
         return shapes[name_of[name]]
 

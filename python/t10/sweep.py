@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -80,8 +81,10 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     field, equals, values = text.partition("=")
     known = {name: value for name, value in base.model_dump().items() if isinstance(value, (int, float))}
     if not equals or field not in known or not values:
+        near = get_close_matches(field, known, n=1) if field not in known else []
+        meant = f"did you mean {near[0]}? " if near else ""
         raise InputError(
-            f"--vary {text!r:.60} is malformed (expected FIELD=VALUES with a field of {', '.join(known)})"
+            f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {', '.join(known)})"
         )
     if RANGE not in values:
         return Varied(field, tuple(value.strip() for value in values.split(",")))

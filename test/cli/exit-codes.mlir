@@ -23,7 +23,7 @@
 // TWICE: t10: error: --shape x is given twice
 // FOLDER: t10: error: {{.*}}absent is not a folder (make one with `t10 compile MODEL -o FOLDER`)
 // REFERENCE: t10: error: {{.*}} holds no ONNX operators, so ONNX Runtime cannot run it
-// TOLERANCE: t10: error: --tolerance is -1.0, expected a number of at least 0
+// TOLERANCE: t10: error: --tolerance is -1.0, expected a finite number of at least 0
 // WRITE: t10: error: cannot write folder
 // VERSION: t10 {{[0-9]+\.[0-9]+}}
 // CHIPS: ipu-mk2 {{.*}} 1,472

@@ -153,7 +153,10 @@ def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.Capt
     code, text, _ = run(capsys, "demo", "--model", path, "--chip", "test-4", "-o", out)
     assert code == 0
     assert "report.html" in text
-    assert {"report.html", "plan.json", "module.mlir", "run.trace.json"} <= {f.name for f in out.iterdir()}
+    assert {"report.html", "plan.json", "module.mlir", "run.trace.json", "program"} <= {
+        f.name for f in out.iterdir()
+    }
+    assert "No tensor rotates" in text
 
 
 def test_names_with_brackets_are_printed_as_they_are(
@@ -298,7 +301,7 @@ def test_how_good_the_plan_is_stands_in_summary_page_and_files(
     assert report.optimality is not None
     assert "no choice takes fewer" in text
     assert f"over {report.optimality.n_states} states of 2 operators" in " ".join(
-        text.replace("│", " ").split()
+        text.replace("|", " ").split()
     )
     # One figure everywhere, of which the proof speaks; beside it what the program takes on the device simulator.
     assert report.optimality.cycles == report.total_cycles

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support import models
 from support.paper_plans import three_against_two
+from support.plans import RESIDENT, ROTATING, two_operator_plan
 
 import t10
 from t10.chip import load_chip
@@ -24,6 +25,7 @@ from t10.explain.expression import formula
 from t10.explain.holdings import holdings
 from t10.explain.nest import nest_text, phase_text
 from t10.explain.picture import check_picture
+from t10.explain.steps import steps_table
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alternatives import evaluate_plans
 
@@ -219,3 +221,16 @@ def test_pareto_of_a_folder_marks_the_plan_that_runs(
 def test_a_picture_needs_a_known_form() -> None:
     with pytest.raises(InputError, match=r"expected \.png or \.svg"):
         check_picture(Path("a.pdf"))
+
+
+def test_a_rotation_is_stepped_through_core_by_core() -> None:
+    """The paper's example: thirds of k travel among three cores, each handing its third to the next."""
+    spec = two_operator_plan().graph.operators[0]
+    rows = [row for row, _ in steps_table(spec, ROTATING, 0).rows]
+    assert rows == [
+        ("core 0", "0..1", "2..3", "4..5"),
+        ("core 2", "4..5", "0..1", "2..3"),
+        ("core 1", "2..3", "4..5", "0..1"),
+    ]
+    with pytest.raises(ValueError, match="does not rotate"):
+        steps_table(spec, RESIDENT, 0)

@@ -55,7 +55,9 @@ def _every_kind() -> Any:
 
 
 def test_every_reason_is_in_one_list() -> None:
-    with pytest.raises(UnsupportedOpError, match=r"^model\.onnx: 6 of 8 nodes cannot be lowered") as caught:
+    with pytest.raises(
+        UnsupportedOpError, match=r"^model\.onnx: 5 of 8 nodes and 1 input cannot be lowered"
+    ) as caught:
         import_proto(_every_kind(), source="model.onnx")
     expected = {
         "custom": "operator 'custom': com.acme.Foo is of domain 'com.acme'",
@@ -80,7 +82,7 @@ def test_the_command_prints_the_list_and_ends_with_3(
     path.write_bytes(_every_kind().SerializeToString())
     assert main(["compile", str(path), "-o", str(tmp_path / "out"), "--chip", "test-4", "--no-cache"]) == 3
     first, *lines = capsys.readouterr().err.splitlines()
-    assert "6 of 8 nodes cannot be lowered: com.acme.Foo 'custom', Bar 'unknown'" in first
+    assert "5 of 8 nodes and 1 input cannot be lowered: com.acme.Foo 'custom', Bar 'unknown'" in first
     assert len(lines) == 6
     assert not (tmp_path / "out").exists()
 

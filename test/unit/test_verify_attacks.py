@@ -136,7 +136,7 @@ def test_a_wrong_codelet_is_found_by_the_engine_that_runs_it(tmp_path: Path) -> 
     )
     assert result.returncode == 1, result.stderr
     rows = [line for line in result.stdout.splitlines() if "differs" in line]
-    assert [row.split("│")[1].strip() for row in rows] == ["iss", "iss against plan"]
+    assert [row.split("|")[1].strip() for row in rows] == ["iss", "iss against plan"]
     assert "first wrong operator: Sub 'lower'" in result.stdout
     assert operators(part) == ["Sub"]
 

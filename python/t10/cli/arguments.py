@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from t10 import __version__
+from t10.cli.parsing import new_parser
+from t10.cli.reading_arguments import add_reading
 from t10.cli.shared_arguments import (
     DEFAULT_CHIP,
     DEFAULT_COST_MODEL,
@@ -48,6 +49,7 @@ class Arguments:
     quiet: bool = False
     model: Path = Path()
     folder: Path = Path()
+    other: Path = Path()
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
@@ -120,13 +122,12 @@ def parse(argv: Sequence[str]) -> Arguments:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    whole = argparse.ArgumentParser(
+    whole = new_parser(
         prog="t10",
         description="Compile models for inter-core connected AI chips and execute them core by core. "
         "Every cycle figure is modelled, none was measured on hardware.",
         epilog=EXIT_CODES,
     )
-    whole.add_argument("--version", action="version", version=f"t10 {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -135,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     _add_compile(commands, common, whole_model)
     _add_run(commands, common)
     _add_verify(commands, common, whole_model)
-    _add_reading(commands, common)
+    add_reading(commands, common)
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
     _add_sweep(commands, common, whole_model)
@@ -306,25 +307,10 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
     add_seed(run)
 
 
-def _add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
-    report = commands.add_parser(
-        "report", parents=[common, naming()], help="tables, plots, a page and a timeline"
-    )
-    report.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    report.add_argument(
-        "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
-    )
-    report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
-
-    manifest = commands.add_parser(
-        "manifest", parents=[common, naming()], help="take a folder's files as they are, after edits by hand"
-    )
-    manifest.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
-    manifest.add_argument("--chip", default="", help="chip that it is for (default: what the manifest says)")
-
-
 def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
-    demo = commands.add_parser("demo", parents=[common], help="a bundled model, compiled, run and compared")
+    demo = commands.add_parser(
+        "demo", parents=[common], help="a layer whose tensors rotate, compiled, run and compared"
+    )
     demo.add_argument(
         "-o",
         dest="folder",
@@ -333,8 +319,12 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="folder to write (default: %(default)s)",
     )
-    demo.add_argument("--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)")
-    demo.add_argument("--model", type=Path, default=Path(), help="another model than the bundled one")
+    demo.add_argument(
+        "--chip",
+        default="",
+        help="bundled chip or chip file (default: 64 cores of 256 KiB, which is tight; ipu-mk2 for another model)",
+    )
+    demo.add_argument("--model", type=Path, default=Path(), help="another model than the layer made for it")
     add_seed(demo)
 
     chips = commands.add_parser(
@@ -429,15 +419,15 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     add_operator(explain)
 
     pareto = commands.add_parser(
-        "pareto", parents=[common, searching()], help="search one operator and show time against memory"
+        "pareto",
+        parents=[common, searching(of_folder=True)],
+        help="search one operator and show time against memory",
     )
     pareto.add_argument(
         "model", type=Path, metavar="MODEL", help="a model, or a folder that `t10 compile` wrote"
     )
     add_operator(pareto)
     add_codelets_again(pareto)
-    # Of a folder, its own chip and cost model are the default.
-    pareto.set_defaults(chip="", cost_model="")
 
 
 def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:

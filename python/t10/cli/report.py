@@ -11,7 +11,9 @@ from t10.cli.options import loaded
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
-from t10.report.table import operator_table, slowest, summary
+from t10.report.analyser.page import PAGE_FILE
+from t10.report.table import bytes_text, operator_table, slowest, summary
+from t10.report.trace import TRACE_FILE
 
 
 def run_report(arguments: Arguments) -> int:
@@ -28,7 +30,8 @@ def run_report(arguments: Arguments) -> int:
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
             names = write_report_files(into, executable, progress, program)
         say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
-        say(console, "open trace.json at ui.perfetto.dev")
+        size = bytes_text((arguments.folder / TRACE_FILE).stat().st_size)
+        say(console, f"open {PAGE_FILE} in a browser, {TRACE_FILE} ({size}) at ui.perfetto.dev")
     return 0
 
 

@@ -21,7 +21,7 @@ from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import read_given
 from t10.report.device_trace import tile_tracks
-from t10.report.table import KINDS, cycles_line, milliseconds_text
+from t10.report.table import KINDS, bytes_text, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
 from t10.sim.result import SimResult
@@ -76,7 +76,8 @@ def _executed(
         if isinstance(result, DeviceResult):
             trace += tile_tracks(result, executable.chip)
         write_trace(arguments.trace, trace, source)
-        say(console, f"wrote {arguments.trace} (open it at ui.perfetto.dev)")
+        size = bytes_text(arguments.trace.stat().st_size)
+        say(console, f"wrote {arguments.trace} ({size}; open it at ui.perfetto.dev)")
     return result.outputs
 
 

@@ -104,17 +104,21 @@ def _add_floats(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def searching() -> argparse.ArgumentParser:
-    """Return what a search is for and what bounds it."""
+def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
+    """Return what a search is for and what bounds it; `of_folder`: a folder's chip and costs come before defaults."""
     parser = argparse.ArgumentParser(add_help=False)
+    first = "that of a folder, else " if of_folder else ""
     parser.add_argument(
-        "--chip", default=DEFAULT_CHIP, help="bundled chip or chip file (default: %(default)s)"
+        "--chip",
+        default="" if of_folder else DEFAULT_CHIP,
+        help=f"bundled chip or chip file (default: {first}{DEFAULT_CHIP})",
     )
     parser.add_argument(
         "--cost-model",
-        default=DEFAULT_COST_MODEL,
+        default="" if of_folder else DEFAULT_COST_MODEL,
         metavar="NAME",
-        help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] (default: %(default)s)",
+        help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION] "
+        f"(default: {first}{DEFAULT_COST_MODEL})",
     )
     add_shapes(parser)
     parser.add_argument(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -18,7 +20,7 @@ from t10.errors import printable
 from t10.report.console import PrintableConsole
 
 FILE_COLUMNS = 120
-"""Width of tables that go to a file or a pipe."""
+"""Width of tables that go to a file or a pipe, where COLUMNS says no other."""
 
 QUIET_SECONDS = 2.0
 """Nothing is shown before this: what is done sooner needs no progress."""
@@ -26,6 +28,12 @@ QUIET_SECONDS = 2.0
 
 class _Output(PrintableConsole):
     """A console that leaves it to the command what happens when the reader of its output is gone."""
+
+    @property
+    def options(self) -> ConsoleOptions:
+        """Draw tables of ASCII in files and pipes: a line of a box takes three bytes per character otherwise."""
+        options = super().options
+        return options if self.is_terminal else replace(options, encoding="ascii")
 
     def on_broken_pipe(self) -> NoReturn:
         """Raise what rich would turn into an exit code of its own."""
@@ -36,7 +44,8 @@ def stdout(*, quiet: bool = False) -> Console:
     """Return the console for results: colours on a terminal only, and no guessing at numbers and names."""
     console = _Output(highlight=False, quiet=quiet, emoji=False)
     if not console.is_terminal:
-        console.width = FILE_COLUMNS
+        wide = os.environ.get("COLUMNS", "")
+        console.width = int(wide) if wide.isascii() and wide.isdigit() and int(wide) > 0 else FILE_COLUMNS
     return console
 
 
@@ -54,9 +63,9 @@ def say_json(console: Console, value: Any) -> None:
 def new_table(first: str, *counts: str, title: str | None = None) -> Table:
     """Return a table of one column of names and columns of numbers."""
     table = Table(title=title, header_style="bold")
-    table.add_column(first)
+    table.add_column(first, overflow="fold")
     for heading in counts:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     return table
 
 

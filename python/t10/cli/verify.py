@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,8 @@ def _limit(tolerance: float) -> str:
 
 def _check(arguments: Arguments) -> None:
     """Raise `InputError` for values of options that mean nothing."""
-    if arguments.tolerance is not None and not arguments.tolerance >= 0:
-        raise InputError(f"--tolerance is {arguments.tolerance}, expected a number of at least 0")
+    if arguments.tolerance is not None and not 0 <= arguments.tolerance < inf:
+        raise InputError(f"--tolerance is {arguments.tolerance}, expected a finite number of at least 0")
     if arguments.seeds < 1:
         raise InputError(f"--seeds is {arguments.seeds}, expected at least 1")
     part = arguments.bisect

@@ -65,12 +65,12 @@ def _holding(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Holding:
         replicas=max(1, geometry.n_sharers(operand, plan) // ring),
         partition=partition,
         n_bytes=prod(partition) * size_bytes(dtype),
-        first_ring=_first_ring(spec, plan, slot) if ring > 1 else (0,),
+        first_ring=first_ring(spec, plan, slot) if ring > 1 else (0,),
         parts=_parts(spec, plan, operand, slot),
     )
 
 
-def _first_ring(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> tuple[int, ...]:
+def first_ring(spec: OperatorSpec, plan: OperatorPlan, slot: int) -> tuple[int, ...]:
     """Return the cores of core 0's ring along the first axis it turns around, each before the one it passes to."""
     axis = next(axis for axis in plan.loop_order if plan.ft[slot][axis] > 1)
     sources = geometry.shift_sources(spec, plan, slot, axis, 1)
@@ -95,17 +95,17 @@ def _parts(spec: OperatorSpec, plan: OperatorPlan, operand: Operand, slot: int) 
         extent = spec.axes[axis].extent
         columns.append(
             [
-                _range(spec.axes[axis].name, int(a), int(b), extent)
+                f"{spec.axes[axis].name} {index_range(int(a), int(b), extent)}"
                 for a, b in zip(first, np.asarray(last), strict=True)
             ]
         )
     return tuple(" ".join(cells) for cells in zip(*columns, strict=True)) if columns else ("",) * plan.n_cores
 
 
-def _range(name: str, first: int, last: int, extent: int) -> str:
+def index_range(first: int, last: int, extent: int) -> str:
     """Return an index range; one that wraps around the part names its end after its start; padding is `-`."""
     if first >= extent and last >= first:
-        return f"{name} -"
+        return "-"
     if first == last:
-        return f"{name} {first}"
-    return f"{name} {first}..{min(last, extent - 1) if last >= first else last}"
+        return str(first)
+    return f"{first}..{min(last, extent - 1) if last >= first else last}"

@@ -13,7 +13,8 @@ from t10.errors import InputError
 from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint
 from t10.explain.holdings import MOST_DRAWN, Holding
-from t10.report.plots import CYCLE_COLOURS, KIB, label, new_figure, short_name, svg_text
+from t10.report.pareto import plot_of
+from t10.report.plots import CYCLE_COLOURS, RED, draw_front, label, new_figure, short_name, svg_text
 
 SUFFIXES = (".png", ".svg")
 MOST_TENSORS = 6
@@ -22,7 +23,6 @@ DOTS_PER_INCH = 150
 SVG_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 BELOW = 0.25
 """How far below a core's text the arrow of its ring goes, in cells."""
-BLUE, RED = "#4a6fd0", "#d04a4a"
 
 
 def check_picture(path: Path) -> None:
@@ -96,17 +96,13 @@ def _columns(explained: Explanation, n_cores: int) -> int:
 
 
 def _draw_front(axes: Any, points: Sequence[FrontPoint], cost_model: str) -> None:
-    where = [(point.active_bytes / KIB, point.cycles) for point in points]
-    if where:
-        axes.plot(*zip(*where, strict=True), "o-", color=BLUE, markersize=3, linewidth=1)
-    for point in points:
-        if point.is_chosen:
-            axes.plot([point.active_bytes / KIB], [point.cycles], "*", color=RED, markersize=13)
-    if where and max(y for _, y in where) > 20 * max(1, min(y for _, y in where)):
-        axes.set_yscale("log")
+    chosen = next(((each.active_bytes, each.cycles) for each in points if each.is_chosen), None)
+    plot = plot_of([(each.active_bytes, each.cycles) for each in points], chosen)
+    draw_front(axes, plot)
     axes.set_xlabel("KiB per core while it runs")
     axes.set_ylabel(f"modelled cycles, alone ({cost_model})")
-    axes.set_title(f"{len(points)} plans on the front", loc="left")
+    star = ", the star is the chosen one" if chosen else ""
+    axes.set_title(f"{len(plot.front)} plans on the Pareto front{star}", loc="left")
 
 
 def _draw_cycles(axes: Any, explained: Explanation) -> None:

@@ -14,6 +14,7 @@ from t10.explain.choice import Choice, Held, Moved
 from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint, cuts_text
 from t10.explain.holdings import MOST_DRAWN, MOST_IN_RING, Holding
+from t10.report.columns import Column, FittedTable
 from t10.report.table import COLOURS, bytes_text, error_text
 
 MOST_COLUMNS = 8
@@ -48,34 +49,45 @@ def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
     yield _memory(explained.choice)
 
 
-def holdings_table(holdings: Sequence[Holding]) -> Table:
+HOLDING_COLUMNS = (
+    Column("tensor", is_folded=True, is_number=False),
+    Column("use", rank=1, is_number=False),
+    Column("type", rank=2, is_number=False),
+    Column("sub-tensors"),
+    Column("cores/ring"),
+    Column("rings", rank=3),
+    Column("replicas"),
+    Column("partition"),
+    Column("B/core"),
+)
+FRONT_COLUMNS = (
+    Column("", is_number=False),
+    Column("cycles"),
+    Column("compute", rank=3),
+    Column("shift", rank=1),
+    Column("reduce", rank=5),
+    Column("fetch", rank=4),
+    Column("B/core"),
+    Column("cores", rank=6),
+    Column("steps", rank=2),
+    Column("cut in space | in time", is_folded=True, is_number=False),
+)
+
+
+def holdings_table(holdings: Sequence[Holding]) -> FittedTable:
     """Return one row per tensor: how many pieces there are, and how they turn."""
-    table = _table("Tensors at step 0")
-    for name in ("tensor", "use", "type"):
-        table.add_column(name, no_wrap=name != "tensor", overflow="fold")
-    for name in ("sub-tensors", "cores/ring", "rings", "replicas", "partition", "B/core"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = FittedTable(HOLDING_COLUMNS, "Tensors at step 0")
     for each in holdings:
         counts = (each.sub_tensors, each.ring, each.rings, each.replicas)
         partition = "x".join(map(str, each.partition)) or "1"
-        table.add_row(
-            escape(each.name),
-            each.use,
-            each.dtype,
-            *(f"{n:,}" for n in counts),
-            partition,
-            f"{each.n_bytes:,}",
-        )
+        numbers = (f"{n:,}" for n in counts)
+        table.add_row(each.name, each.use, each.dtype, *numbers, partition, f"{each.n_bytes:,}")
     return table
 
 
-def front_table(points: Sequence[FrontPoint], title: str, *, whole: bool = False) -> Table:
+def front_table(points: Sequence[FrontPoint], title: str, *, whole: bool = False) -> FittedTable:
     """Return one row per plan of a front, the chosen one marked; those far from it are left out unless `whole`."""
-    table = _table(title)
-    table.add_column("", no_wrap=True)
-    for name in ("cycles", "compute", "shift", "reduce", "fetch", "B/core", "cores", "steps"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("cut in space | in time", overflow="fold")
+    table = FittedTable(FRONT_COLUMNS, title)
     shown = set(range(len(points))) if whole else _shown(points)
     for is_shown, group in groupby(range(len(points)), key=lambda i: i in shown):
         rows = list(group)
@@ -93,7 +105,7 @@ def _front_row(point: FrontPoint) -> tuple[str, ...]:
         point.active_bytes, point.n_cores, point.n_sub_tasks,
     )  # fmt: skip
     mark = "*" if point.is_chosen else " "
-    return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), escape(cuts_text(point)))
+    return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), cuts_text(point))
 
 
 def _shown(points: Sequence[FrontPoint]) -> set[int]:
@@ -134,7 +146,7 @@ def _grid(explained: Explanation, holding: Holding) -> Table | None:
     table.add_column("", no_wrap=True)
     *down, across = (names[i] for i in kept)
     for i in range(explained.axes[across]):
-        table.add_column(f"{across} = {i}", no_wrap=True)
+        table.add_column(f"{across} = {i}", overflow="fold")
     for row in sorted({each[:-1] for each in cells}):
         head = ", ".join(f"{name} = {value}" for name, value in zip(down, row, strict=True))
         table.add_row(head, *(cells[(*row, i)] for i in range(explained.axes[across])))

@@ -126,10 +126,23 @@ def _refusal(found: Sequence[UnsupportedNode], n_nodes: int, source: str) -> Uns
     if len(found) > _MAX_LISTED:
         lines.append(f"and {len(found) - _MAX_LISTED} more")
     return kind(
-        f"{len(found)} of {n_nodes} nodes cannot be lowered: {', '.join(names)}",
+        f"{_counted(found, n_nodes)} cannot be lowered: {', '.join(names)}",
         location=source,
         details=tuple(lines),
     )
+
+
+def _counted(found: Sequence[UnsupportedNode], n_nodes: int) -> str:
+    """Return how many nodes of how many, and how many inputs and constants, which are no nodes."""
+    parts: list[str] = []
+    for kind in VALUES:
+        n_values = sum(node.kind == kind for node in found)
+        if n_values:
+            parts.append(f"{n_values} {kind}" + ("s" if n_values > 1 else ""))
+    n_found = sum(node.kind not in VALUES for node in found)
+    if n_found:
+        parts.insert(0, f"{n_found} of {n_nodes} nodes")
+    return " and ".join(parts)
 
 
 def unknown_operators(

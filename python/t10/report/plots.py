@@ -14,6 +14,7 @@ from t10.chip import ChipSpec
 from t10.core.plan import CostedPlan
 from t10.core.schedule import PHASES, ModulePlan, ScheduledOperator
 from t10.errors import printable
+from t10.report.pareto import FrontPlot, front_plot
 from t10.report.records import Report
 from t10.report.table import slowest
 
@@ -40,6 +41,9 @@ MOST_FRONTS = 12
 FRONT_COLUMNS = 4
 MOST_VECTOR_BOXES = 2000
 """More boxes than this are drawn as pixels: an SVG of thousands of boxes is slow to show."""
+BLUE, RED, GREY = "#4a6fd0", "#d04a4a", "#a5a5a5"
+LONG_FRONT = 20
+"""A front whose slowest plan takes so many times the cycles of its fastest is drawn on a scale of powers."""
 SHOWN_WHOLE = 0.4
 """Least part of the memory in use for the memory map to show all of it."""
 
@@ -71,25 +75,37 @@ def time_plot(report: Report) -> str:
 
 
 def pareto_plot(plan: ModulePlan, cost_model: str) -> str:
-    """Return time against memory of the slowest operators, one panel per distinct front, the chosen plan marked."""
-    panels = distinct_fronts(plan)[:MOST_FRONTS]
+    """Return time against memory of the slowest operators, one panel per distinct front, the chosen plan marked.
+
+    Fronts of a single plan are left out where there are others.
+    """
+    every = distinct_fronts(plan)
+    panels = ([pair for pair in every if len(pair[0].pareto) > 1] or every)[:MOST_FRONTS]
     n_rows = max(1, ceil(len(panels) / FRONT_COLUMNS))
     figure = new_figure(11, 0.4 + 2.3 * n_rows)
     for number, (operator, n_alike) in enumerate(panels):
         axes = figure.add_subplot(n_rows, FRONT_COLUMNS, number + 1)
-        points = [(each.active_bytes / KIB, each.cycles.run) for each in operator.pareto]
-        axes.plot(*zip(*points, strict=True), "o-", color="#4a6fd0", markersize=3, linewidth=1)
-        # Like the others: priced as if all buffers lay well.
-        chosen = next(
-            (each for each in operator.pareto if each.plan == operator.active.plan), operator.active
-        )
-        axes.plot([chosen.active_bytes / KIB], [chosen.cycles.run], "*", color="#d04a4a", markersize=11)
+        draw_front(axes, front_plot(operator))
         axes.set_title(short_name(operator.name, 26) + (f"  (×{n_alike})" if n_alike > 1 else ""), loc="left")
-        if max(y for _, y in points) > 20 * max(1, min(y for _, y in points)):
-            axes.set_yscale("log")
-    figure.supxlabel("KiB per core while it runs (active bytes)")
-    figure.supylabel(f"modelled cycles ({label(cost_model)})")
+    figure.supxlabel("KiB per core while it runs (active bytes); steps: Pareto front, star: the chosen plan")
+    figure.supylabel(f"modelled cycles, alone ({label(cost_model)})")
     return svg_text(figure)
+
+
+def draw_front(axes: Any, plot: FrontPlot) -> None:
+    """Draw a front as steps, other plans as grey dots, and the chosen plan as a star, which no line joins."""
+    where = [(n_bytes / KIB, cycles) for n_bytes, cycles in plot.front]
+    if where:
+        axes.plot(
+            *zip(*where, strict=True), "o-", color=BLUE, markersize=3, linewidth=1, drawstyle="steps-post"
+        )
+    if plot.others:
+        axes.plot(*zip(*((x / KIB, y) for x, y in plot.others), strict=True), "o", color=GREY, markersize=3)
+    if plot.chosen is not None:
+        axes.plot([plot.chosen[0] / KIB], [plot.chosen[1]], "*", color=RED, markersize=11)
+    heights = [y for _, y in where]
+    if heights and max(heights) > LONG_FRONT * max(1, min(heights)):
+        axes.set_yscale("log")
 
 
 def memory_plot(plan: ModulePlan, chip: ChipSpec) -> str:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
@@ -96,17 +97,28 @@ def breakdown(report: Report) -> RenderableType:
     return Group(bar, legend)
 
 
-def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Table:
-    """Return one row per operator."""
-    table = Table(title=title or None, title_justify="left", header_style="bold")
-    table.add_column("operator", overflow="ellipsis", no_wrap=True, max_width=36)
-    table.add_column("kind", no_wrap=True)
-    for name in ("cores", "steps", "cycles", "share", "compute", "move", "KiB/core", "plans"):
-        table.add_column(name, justify="right", no_wrap=True)
+OPERATOR_COLUMNS = (
+    Column("operator", is_folded=True, is_number=False),
+    Column("kind", rank=5, is_number=False),
+    Column("cores", rank=2),
+    Column("steps", rank=3),
+    Column("cycles"),
+    Column("share"),
+    Column("compute", rank=1),
+    Column("move", rank=1),
+    Column("GB/s", rank=4),
+    Column("KiB/core"),
+    Column("plans", rank=6),
+)
+
+
+def operator_table(operators: Sequence[OperatorReport], title: str = "") -> FittedTable:
+    """Return one row per operator; GB/s are what its busiest core receives over the operator's time."""
+    table = FittedTable(OPERATOR_COLUMNS, title)
     for operator in operators:
         cycles = operator.cycles
         table.add_row(
-            escape(operator.name),
+            operator.name,
             operator.kind,
             f"{operator.n_cores:,}",
             f"{operator.n_sub_tasks:,}",
@@ -114,10 +126,17 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Tabl
             f"{operator.share:.1%}",
             f"{cycles.compute:,}",
             f"{cycles.total - cycles.compute:,}",
+            f"{gigabytes_per_second(operator):.2f}",
             f"{operator.peak_bytes / 1024:.1f}",
             str(operator.n_plans),
         )
     return table
+
+
+def gigabytes_per_second(operator: OperatorReport) -> float:
+    """Return the rate at which an operator's busiest core receives, over all of its time."""
+    received = sum(operator.traffic_bytes.model_dump().values())
+    return received / operator.milliseconds / 1e6 if operator.milliseconds else 0.0
 
 
 def partials_text(report: Report) -> str:
@@ -201,11 +220,17 @@ def _added(group: Sequence[OperatorReport]) -> OperatorReport:
         return first
     kinds = type(first.cycles).model_fields
     cycles = {kind: sum(getattr(operator.cycles, kind) for operator in group) for kind in kinds}
+    traffic = {
+        kind: sum(getattr(operator.traffic_bytes, kind) for operator in group)
+        for kind in type(first.traffic_bytes).model_fields
+    }
     return first.model_copy(
         update={
             "name": f"{first.name} (×{len(group)})",
             "cycles": type(first.cycles)(**cycles),
             "share": sum(operator.share for operator in group),
+            "milliseconds": sum(operator.milliseconds for operator in group),
+            "traffic_bytes": type(first.traffic_bytes)(**traffic),
             "peak_bytes": max(operator.peak_bytes for operator in group),
         }
     )

@@ -13,13 +13,17 @@ from typing import Any, Protocol
 from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.document.records import MODELLED
-from t10.core.schedule import ModulePlan
-from t10.report.build import step_peaks
+from t10.core.schedule import PHASES as CORE_PHASES
+from t10.core.schedule import ModulePlan, moment
+from t10.report.analyser.memory import bytes_by_purpose
+from t10.report.traffic import operator_traffic
 
+TRACE_FILE = "trace.json"
 PHASE_ORDER = ("setup", "relayout", "compute", "shift", "reduce")
 OPERATORS, PHASES = 1, 2
 PROCESS = 1
 MICROSECONDS_PER_SECOND = 1e6
+GIGABYTE = 1e9
 
 Event = dict[str, Any]
 
@@ -57,24 +61,42 @@ def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
     """Return the events of a plan: per operator one stretch for each kind of work (steps are not shown one by one)."""
     events = _header(chip)
     now = 0
-    for scheduled, peak in zip(plan.operators, step_peaks(plan), strict=True):
+    counters = held_by_operator(plan)
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         begin = now
+        traffic = operator_traffic(spec, scheduled).model_dump()
         for kind in PHASE_ORDER:
             cycles = int(getattr(scheduled.active.cycles, kind))
             if cycles:
-                events.append(_slice(chip, PHASES, kind, now, cycles, {"operator": scheduled.name}))
+                args = {"operator": scheduled.name, "bytes of the busiest core": traffic.get(kind, 0)}
+                events.append(_slice(chip, PHASES, kind, now, cycles, args))
             now += cycles
         steps = scheduled.active.plan.n_sub_tasks
         args = {"cores": scheduled.active.plan.n_cores, "steps": steps, "cycles": now - begin}
         events.append(_slice(chip, OPERATORS, scheduled.name, begin, now - begin, args))
-        events.append(_counter(chip, begin, peak))
+        events.append(_counter(chip, "bytes per core", begin, counters[scheduled.name]))
+        rate = sum(traffic.values()) * chip.clock_hz / max(now - begin, 1) / GIGABYTE
+        events.append(_counter(chip, "GB/s into the busiest core", begin, {"in": round(rate, 3)}))
     return events
+
+
+def held_by_operator(plan: ModulePlan) -> dict[str, dict[str, int]]:
+    """Return per operator the bytes of a core by purpose at its fullest moment, and in all."""
+    by_purpose = bytes_by_purpose(plan)
+    found: dict[str, dict[str, int]] = {}
+    for step, scheduled in enumerate(plan.operators):
+        moments = [
+            {name: row[moment(step, phase)] for name, row in by_purpose.items()} for phase in CORE_PHASES
+        ]
+        held = max(moments, key=lambda each: sum(each.values()))
+        found[scheduled.name] = {"in use": sum(held.values()), **held}
+    return found
 
 
 def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase]) -> list[Event]:
     """Return the events of a simulated run: every single phase."""
     events = _header(chip)
-    peak_by_operator = dict(zip((op.name for op in plan.operators), step_peaks(plan), strict=True))
+    counters = held_by_operator(plan)
     spans: dict[str, tuple[int, int]] = {}
     for phase in timeline:
         events.append(
@@ -91,7 +113,7 @@ def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase])
         spans[phase.operator] = (begin, phase.start_cycle + phase.cycles)
     for name, (begin, end) in spans.items():
         events.append(_slice(chip, OPERATORS, name, begin, end - begin, {"cycles": end - begin}))
-        events.append(_counter(chip, begin, peak_by_operator[name]))
+        events.append(_counter(chip, "bytes per core", begin, counters[name]))
     return events
 
 
@@ -125,14 +147,8 @@ def _slice(chip: ChipSpec, thread: int, name: str, start: int, cycles: int, args
     }
 
 
-def _counter(chip: ChipSpec, start: int, n_bytes: int) -> Event:
-    return {
-        "ph": "C",
-        "pid": PROCESS,
-        "name": "bytes per core",
-        "ts": microseconds(chip, start),
-        "args": {"in use": n_bytes},
-    }
+def _counter(chip: ChipSpec, name: str, start: int, values: Event) -> Event:
+    return {"ph": "C", "pid": PROCESS, "name": name, "ts": microseconds(chip, start), "args": values}
 
 
 def microseconds(chip: ChipSpec, cycles: int) -> float:

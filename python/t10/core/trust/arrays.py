@@ -74,6 +74,12 @@ def read_arrays(
         raise InputError(f"{path} is not an .npz archive of arrays: {reason}") from None
 
 
+def array_names(path: Path | str) -> tuple[str, ...]:
+    """Return the names of the arrays in an .npz file that was opened before."""
+    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+        return tuple(array_name(member.filename) for member in archive.infolist()[:MEMBERS])
+
+
 def read_array(path: Path | str) -> NDArray[Any]:
     """Return the array of a .npy file; raises `InputError` when it cannot be read as one."""
     try:

@@ -134,4 +134,7 @@ def _tried_lines(case: Case, tried: list[Remedy]) -> list[str]:
     if batch_of(case.graph) is None:
         share = activation_bytes(case.graph, case.bound) / case.bound.n_bytes
         lines.append(f"  a smaller model input: {share:.0%} of what is held grows with it")
+    lines.append(
+        "bytes are of smallest plans: a larger plan that reads operands where they lie may need a little less"
+    )
     return lines

@@ -1,0 +1,189 @@
+// What the page computes from its data: nothing here draws. Tested in node against the Python that it follows.
+"use strict";
+
+const Model = {
+  /** Return the numbers that value, count, value, count stand for, padded with zeros to `n`. */
+  unrun(runs, n) {
+    const numbers = [];
+    for (let i = 0; i < runs.length; i += 2) for (let k = 0; k < runs[i + 1]; k++) numbers.push(runs[i]);
+    while (numbers.length < n) numbers.push(0);
+    return numbers;
+  },
+
+  sum: (numbers) => numbers.reduce((a, b) => a + b, 0),
+
+  /** Return the modelled cycle in which every operator begins, and the end of the run. */
+  begins(operators) {
+    const begins = [0];
+    for (const each of operators) begins.push(begins[begins.length - 1] + Model.sum(each.cycles));
+    return begins;
+  },
+
+  /** Return the number of the operator that runs at a cycle. */
+  operatorAt(begins, cycle) {
+    let low = 0;
+    let high = begins.length - 2;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (begins[middle] <= cycle) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  },
+
+  /**
+   * Return stretches of time, [begin, end, moment]: operands arrive, the nest runs, the result is made.
+   * The last two share their time: the fuller of them is shown, `total` gives the bytes of a moment.
+   */
+  stretches(operators, begins, total) {
+    const found = [];
+    operators.forEach((each, i) => {
+      const arrive = each.cycles[0] + each.cycles[1];
+      const fuller = total(3 * i + 2) > total(3 * i + 1) ? 3 * i + 2 : 3 * i + 1;
+      if (arrive) found.push([begins[i], begins[i] + arrive, 3 * i]);
+      const moment = !arrive && total(3 * i) > total(fuller) ? 3 * i : fuller;
+      if (begins[i] + arrive < begins[i + 1]) found.push([begins[i] + arrive, begins[i + 1], moment]);
+    });
+    return found;
+  },
+
+  /** Return the place of a core along every axis. */
+  coordinates(plan, core) {
+    const where = plan.fOp.map(() => 0);
+    for (const axis of [...plan.coreOrder].reverse()) {
+      where[axis] = core % plan.fOp[axis];
+      core = Math.floor(core / plan.fOp[axis]);
+    }
+    return where;
+  },
+
+  cores: (plan) => plan.fOp.reduce((a, b) => a * b, 1),
+
+  nSteps: (plan) => plan.steps.reduce((a, b) => a * b, 1),
+
+  /** Return where a core starts along every axis. */
+  phases(plan, where) {
+    return plan.phases.map((terms, axis) => {
+      let phase = 0;
+      for (const [sharers, divisor, modulus, stride] of terms) {
+        let number = 0;
+        for (const sharer of sharers) number = number * plan.fOp[sharer] + where[sharer];
+        phase += stride * (Math.floor(number / divisor) % modulus);
+      }
+      return phase % plan.lengths[axis];
+    });
+  },
+
+  /** Return the loop positions at a step: every sweep of an inner loop runs back after one that ran forth. */
+  positions(plan, step) {
+    const digits = {};
+    for (const axis of [...plan.loopOrder].reverse()) {
+      digits[axis] = step % plan.steps[axis];
+      step = Math.floor(step / plan.steps[axis]);
+    }
+    const positions = plan.steps.map(() => 0);
+    let outside = 0;
+    for (const axis of plan.loopOrder) {
+      positions[axis] = outside % 2 ? plan.steps[axis] - 1 - digits[axis] : digits[axis];
+      outside = outside * plan.steps[axis] + digits[axis];
+    }
+    return positions;
+  },
+
+  /** Return where a core's windows of a tensor start along every axis, within the part of the axis; 0 if uncut. */
+  starts(plan, slot, where, positions) {
+    const phases = Model.phases(plan, where);
+    return phases.map((phase, axis) =>
+      plan.tensors[slot].ft[axis] > 1 ? (phase + positions[axis] * plan.rp[axis]) % plan.lengths[axis] : 0,
+    );
+  },
+
+  /** Return the axis along which a tensor rotates, the outermost if there are several; -1 if it does not. */
+  rotationAxis(plan, slot) {
+    const axis = plan.loopOrder.find((each) => plan.tensors[slot].ft[each] > 1);
+    return axis === undefined ? -1 : axis;
+  },
+
+  /** Return the slots of the tensors that rotate. */
+  rotating: (plan) => plan.tensors.map((_, slot) => slot).filter((slot) => Model.rotationAxis(plan, slot) >= 0),
+
+  /** Return the cores of the ring of a core, in the order in which pieces travel: each passes to the one after it. */
+  ring(plan, slot, core) {
+    const axis = Model.rotationAxis(plan, slot);
+    if (axis < 0) return [core];
+    const zero = plan.steps.map(() => 0);
+    const own = plan.tensors[slot].axes;
+    const rank = {};
+    const members = {};
+    let mine = "";
+    for (let each = 0; each < Model.cores(plan); each++) {
+      const where = Model.coordinates(plan, each);
+      const starts = Model.starts(plan, slot, where, zero);
+      const window = own.map((a) => [where[a], starts[a]]).join();
+      rank[window] = (rank[window] || 0) + 1;
+      const key = [own.map((a) => [where[a], a === axis ? 0 : starts[a]]).join(), rank[window]].join("|");
+      (members[key] = members[key] || []).push([starts[axis], each]);
+      if (each === core) mine = key;
+    }
+    // A core receives from the member whose window starts where its own ends, so pieces travel to lower starts.
+    const ring = members[mine].sort((a, b) => b[0] - a[0]).map((pair) => pair[1]);
+    const at = ring.indexOf(core);
+    return [...ring.slice(at), ...ring.slice(0, at)];
+  },
+
+  /** Return the bytes that one shift of a tensor along an axis passes on. */
+  shiftBytes(plan, slot, axis) {
+    const tensor = plan.tensors[slot];
+    const bytes = tensor.partition.reduce((a, b) => a * b, tensor.itemBytes);
+    return Math.round((bytes * plan.rp[axis]) / (plan.lengths[axis] / tensor.ft[axis]));
+  },
+
+  /** Return a number per tile: `metric` is held, busy, in or out; of one operator, or of the run where it is null. */
+  tiles(data, metric, operator) {
+    const n = data.chip.cores;
+    const shown = operator === null ? data.operators : [data.operators[operator]];
+    const cycles = Model.sum(shown.map((each) => Model.sum(each.cycles)));
+    if (metric === "held") {
+      return operator === null
+        ? Model.unrun(data.atRest, n)
+        : Model.unrun(data.classes[shown[0].class].tiles.held, n);
+    }
+    const total = new Array(n).fill(0);
+    const weights = new Map();
+    for (const each of shown) {
+      weights.set(each.class, (weights.get(each.class) || 0) + (metric === "busy" ? each.cycles[2] : 1));
+    }
+    for (const [number, weight] of weights) {
+      const tiles = data.classes[number].tiles;
+      Model.unrun(metric === "busy" ? tiles.useful : tiles[metric], n).forEach((value, tile) => {
+        total[tile] += value * weight;
+      });
+    }
+    const unit = metric === "busy" ? 1 / cycles : data.chip.hertz / cycles / 1e9;
+    return total.map((value) => (cycles ? value * unit : 0));
+  },
+
+  /** Return the row and column of a tile on the chip. */
+  place(chip, tile) {
+    const pair = Math.floor(tile / chip.tilesPerRow);
+    const block = Math.floor(pair / chip.rows);
+    const row = pair % chip.rows;
+    return [block % 2 ? chip.rows - 1 - row : row, block * chip.tilesPerRow + (tile % chip.tilesPerRow)];
+  },
+
+  bytesText(n) {
+    for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
+      if (n >= size) return `${(n / size).toFixed(1)} ${unit}`;
+    }
+    return `${Math.round(n)} B`;
+  },
+
+  timeText(microseconds) {
+    if (microseconds >= 1000) return `${(microseconds / 1000).toFixed(3)} ms`;
+    return `${microseconds.toFixed(microseconds < 10 ? 3 : 1)} µs`;
+  },
+
+  count: (n) => Math.round(n).toLocaleString("en-US"),
+};
+
+if (typeof module !== "undefined") module.exports = Model;

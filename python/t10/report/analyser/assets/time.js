@@ -1,0 +1,217 @@
+// The run on a time axis: operators, phases and what is moved; below it the memory of a core. Both zoom together.
+"use strict";
+
+const charts = [];
+const POWERS = Array.from({ length: 40 }, (_, i) => 2 ** i);
+
+function xAxis() {
+  return { stroke: css("--text"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") },
+    values: (u, splits) => splits.map((v) => Model.timeText(v)), space: 90 };
+}
+
+/** Return a chart of which uPlot draws axes, cursor and zoom, and `draw(ctx, u, x)` the rest. */
+function timeChart(into, height, end, range, yAxis, draw, atCursor, onClick) {
+  let down = 0;
+  const u = new uPlot({
+    width: into.clientWidth, height, legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, sync: { key: "time" } },
+    scales: { x: { time: false, range: (_, low, high) => [Math.max(low, 0), Math.min(high, end)] }, y: { range } },
+    axes: [xAxis(), { stroke: css("--text"), grid: { show: false }, ticks: { show: false }, ...yAxis }],
+    series: [{}, { show: true, stroke: "transparent" }],
+    hooks: {
+      draw: [(chart) => {
+        const ctx = chart.ctx;
+        ctx.save();
+        ctx.beginPath();
+        ctx.rect(chart.bbox.left, chart.bbox.top, chart.bbox.width, chart.bbox.height);
+        ctx.clip();
+        draw(ctx, chart, (v) => chart.valToPos(v, "x", true), (v) => chart.valToPos(v, "y", true));
+        ctx.restore();
+      }],
+      setScale: [(chart, key) => {
+        if (key !== "x") return;
+        const { min, max } = chart.scales.x;
+        for (const other of charts) {
+          if (other !== chart && (other.scales.x.min !== min || other.scales.x.max !== max)) other.setScale("x", { min, max });
+        }
+      }],
+      setCursor: [(chart) => { if (chart.cursor.left >= 0) atCursor(chart.posToVal(chart.cursor.left, "x")); }],
+    },
+  }, [[0, end], [0, 0]], into);
+  u.over.addEventListener("mousedown", (e) => { down = e.clientX; });
+  u.over.addEventListener("click", (e) => {
+    if (Math.abs(e.clientX - down) < 4) onClick(u.posToVal(e.clientX - u.over.getBoundingClientRect().left, "x"));
+  });
+  u.over.addEventListener("wheel", (e) => {
+    if (!e.ctrlKey) return;
+    e.preventDefault();
+    zoom(e.deltaY < 0 ? 0.7 : 1 / 0.7, u.posToVal(u.cursor.left, "x"));
+  }, { passive: false });
+  return u;
+}
+
+/** Scale the visible time by `factor` around a time, by default the middle. */
+function zoom(factor, around) {
+  if (!charts.length) return;
+  const { min, max } = charts[0].scales.x;
+  const at = around === undefined ? (min + max) / 2 : around;
+  charts[0].setScale("x", { min: at - (at - min) * factor, max: at + (max - at) * factor });
+}
+
+function showTime(from, to) {
+  if (charts.length) charts[0].setScale("x", { min: from, max: to });
+}
+
+/** Draw both charts into the page, and redraw them on change. */
+function drawTime(data) {
+  const us = 1e6 / data.chip.hertz;
+  const begins = Model.begins(data.operators).map((cycle) => cycle * us);
+  const end = begins[begins.length - 1] || 1;
+  const kinds = [...new Set(data.operators.map((each) => each.kind))];
+  const mostBytes = Math.max(1, ...data.operators.flatMap((each) => each.bytes));
+  const hidden = new Set();
+  const names = Object.keys(data.purposes);
+  const total = (moment) => Model.sum(names.map((name) => data.purposes[name][moment] || 0));
+  const stretches = Model.stretches(data.operators, begins.map((t) => t / us), total).map(([a, b, m]) => [a * us, b * us, m]);
+  const readout = byId("time-readout");
+
+  function lanes(ctx, u, x, y) {
+    const select = Selection.operator;
+    data.operators.forEach((each, i) => {
+      const [left, right] = [x(begins[i]), x(begins[i + 1])];
+      if (right < u.bbox.left || left > u.bbox.left + u.bbox.width) return;
+      ctx.fillStyle = OPERATOR_COLOURS[kinds.indexOf(each.kind) % OPERATOR_COLOURS.length];
+      ctx.globalAlpha = i === select ? 1 : 0.75;
+      ctx.fillRect(left, y(2.92), Math.max(right - left - 1, 0.5), y(2.08) - y(2.92));
+      ctx.globalAlpha = 1;
+      let cycle = begins[i];
+      each.cycles.forEach((cycles, k) => {
+        if (!cycles) return;
+        const [from, to] = [x(cycle), x(cycle + cycles * us)];
+        ctx.fillStyle = COLOURS[data.kinds[k]];
+        ctx.fillRect(from, y(1.92), Math.max(to - from, 0.5), y(1.08) - y(1.92));
+        const share = each.bytes[k] / mostBytes;
+        if (share) ctx.fillRect(from, y(0.05 + 0.85 * share), Math.max(to - from, 1), y(0.05) - y(0.05 + 0.85 * share));
+        cycle += cycles * us;
+      });
+      const width = right - left;
+      if (width > 60) {
+        ctx.fillStyle = "#fff";
+        ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+        ctx.textBaseline = "middle";
+        ctx.textAlign = "left";
+        ctx.fillText(fitted(ctx, each.name, width - 10), left + 5, y(2.5));
+      }
+    });
+    ctx.strokeStyle = RED;
+    ctx.lineWidth = 2 * devicePixelRatio;
+    ctx.strokeRect(x(begins[select]), y(2.97), Math.max(x(begins[select + 1]) - x(begins[select]), 2), y(0.02) - y(2.97));
+  }
+
+  function top() {
+    const shown = names.filter((name) => !hidden.has(name));
+    let most = 0;
+    if (byId("memory-form").value === "address") {
+      for (const [, purpose, at, size] of data.buffers) if (!hidden.has(purpose)) most = Math.max(most, at + size);
+    } else for (const [, , m] of stretches) most = Math.max(most, Model.sum(shown.map((name) => data.purposes[name][m])));
+    most = Math.max(most, 1);
+    return most > 0.4 * data.capacity ? Math.max(data.capacity, most) * 1.04 : most * 1.15;
+  }
+
+  function memory(ctx, u, x, y) {
+    if (byId("memory-form").value === "address") addresses(ctx, x, y);
+    else {
+      for (const [from, to, m] of stretches) {
+        let below = 0;
+        for (const name of names) {
+          const bytes = hidden.has(name) ? 0 : data.purposes[name][m];
+          if (!bytes) continue;
+          ctx.fillStyle = COLOURS[name];
+          ctx.fillRect(x(from), y(below + bytes), Math.max(x(to) - x(from), 0.5) + 0.5, y(below) - y(below + bytes));
+          below += bytes;
+        }
+      }
+    }
+    ctx.strokeStyle = RED;
+    ctx.lineWidth = 1.5 * devicePixelRatio;
+    ctx.strokeRect(u.bbox.left - 5, y(data.capacity), u.bbox.width + 10, 0);
+  }
+
+  function addresses(ctx, x, y) {
+    for (const [, purpose, at, size, first, last] of data.buffers) {
+      if (hidden.has(purpose)) continue;
+      const from = x(momentBegin(Math.max(first, 0)));
+      const to = x(momentEnd(Math.min(last, 3 * data.operators.length - 1)));
+      ctx.fillStyle = COLOURS[purpose];
+      ctx.fillRect(from, y(at + size), Math.max(to - from, 0.5), Math.max(y(at) - y(at + size) - 0.5, 0.5));
+    }
+    const reserved = data.purposes["code and stacks"][0];
+    ctx.fillStyle = COLOURS["code and stacks"];
+    if (!hidden.has("code and stacks")) ctx.fillRect(x(0), y(reserved), x(end) - x(0), y(0) - y(reserved));
+  }
+
+  const arrives = (i) => begins[i] + (data.operators[i].cycles[0] + data.operators[i].cycles[1]) * us;
+  const momentBegin = (m) => (m % 3 ? arrives(Math.floor(m / 3)) : begins[m / 3]);
+  const momentEnd = (m) => (m % 3 ? begins[Math.floor(m / 3) + 1] : arrives(m / 3));
+
+  function say(time) {
+    const i = Model.operatorAt(begins, time);
+    const each = data.operators[i];
+    let cycle = begins[i];
+    let phase = "";
+    each.cycles.forEach((cycles, k) => { if (time >= cycle && cycles) phase = data.kinds[k]; cycle += cycles * us; });
+    const stretch = stretches.find(([from, to]) => time >= from && time < to);
+    const parts = stretch ? names.map((name) => [name, data.purposes[name][stretch[2]]]).filter((part) => part[1]) : [];
+    const held = parts.map(([name, bytes]) => `${name} ${Model.bytesText(bytes)}`).join(", ");
+    readout.textContent = `${Model.timeText(time)}: ${each.name}, ${phase}. A core holds ${stretch ? Model.bytesText(total(stretch[2])) : "?"}: ${held}.`;
+  }
+
+  function largest(number) {
+    const here = data.buffers.filter(([, , , , first, last]) => first <= 3 * number + 1 && last >= 3 * number + 1);
+    here.sort((a, b) => b[3] - a[3]);
+    byId("largest").replaceChildren(...here.slice(0, 12).map(([name, purpose, , size]) =>
+      make("li", {}, make("i", { style: `background:${COLOURS[purpose]}` }), ` ${name}: ${Model.bytesText(size)} (${purpose})`)),
+      ...(here.length > 12 ? [make("li", {}, `${here.length - 12} more`)] : []));
+  }
+
+  function draw() {
+    charts.splice(0).forEach((each) => each.destroy());
+    const click = (time) => Selection.select(Model.operatorAt(begins, time));
+    const lane = ["bytes in", "phases", "operators"];
+    const wide = innerWidth < 600 ? 62 : 78;
+    charts.push(timeChart(byId("timeline"), 230, end, [0, 3],
+      { splits: () => [0.5, 1.5, 2.5], values: () => lane, size: wide }, lanes, say, click));
+    charts.push(timeChart(byId("memory"), 280, end, () => [0, top()],
+      { values: (u, splits) => splits.map(Model.bytesText), incrs: POWERS, size: wide }, memory, say, click));
+  }
+
+  byId("memory-purposes").replaceChildren(...names.map((name) => {
+    const box = make("input", { type: "checkbox", checked: "", onchange: () => {
+      if (box.checked) hidden.delete(name);
+      else hidden.add(name);
+      const { min, max } = charts[0].scales.x;
+      draw();
+      showTime(min, max);
+    } });
+    return make("label", {}, box, make("i", { style: `background:${COLOURS[name]}` }), ` ${name}`);
+  }));
+  byId("memory-form").addEventListener("change", () => draw());
+  byId("zoom-in").addEventListener("click", () => zoom(0.5));
+  byId("zoom-out").addEventListener("click", () => zoom(2));
+  byId("zoom-all").addEventListener("click", () => showTime(0, end));
+  byId("zoom-operator").addEventListener("click", () => {
+    const [from, to] = [begins[Selection.operator], begins[Selection.operator + 1]];
+    showTime(from - (to - from) / 2, to + (to - from) / 2);
+  });
+  byId("kinds").replaceChildren(...data.kinds.map((kind) => make("span", {}, make("i", { style: `background:${COLOURS[kind]}` }), ` ${kind}`)));
+  Selection.listeners.push((number) => { charts.forEach((each) => each.redraw(false)); largest(number); });
+  redrawn.push(draw);
+  draw();
+}
+
+/** Return the end of a name that fits a width. */
+function fitted(ctx, name, width) {
+  let text = name;
+  while (text.length > 1 && ctx.measureText(text).width > width) text = `…${text.slice(2)}`;
+  return text.length > 1 ? text : "";
+}

@@ -1,0 +1,111 @@
+"""Everything that the page shows, as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from t10.chip import ChipSpec
+from t10.core.expression import OperatorSpec
+from t10.core.movement import operand_of
+from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.report.analyser.memory import bytes_by_purpose, purpose
+from t10.report.analyser.rotation import rotation_record
+from t10.report.analyser.tiles import TileCounter
+from t10.report.build import first_of_kind
+from t10.report.pareto import front_record
+from t10.report.records import OperatorReport, Report
+
+CYCLE_KINDS = ("setup", "relayout", "compute", "shift", "reduce")
+"""The order in which an operator spends its cycles."""
+
+
+def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any]:
+    """Return the data of a planned model's page.
+
+    Operators that only differ in names share an entry of `classes`: their front, plan and work by tile.
+    """
+    classes: list[dict[str, Any]] = []
+    class_by_key: dict[object, int] = {}
+    counter = TileCounter(plan)
+    rows: list[dict[str, Any]] = []
+    for spec, planned, shown, first in zip(
+        plan.graph.operators, plan.operators, report.operators, first_of_kind(plan), strict=True
+    ):
+        moves = tuple((a.operand, a.kind, a.received_bytes, a.sent_bytes) for a in planned.arrivals)
+        key = (first, planned.active.plan, moves)
+        if key not in class_by_key:
+            class_by_key[key] = len(classes)
+            classes.append(_class(spec, planned, counter))
+        rows.append(_operator(plan, spec, planned, shown, class_by_key[key]))
+    return {
+        "model": report.model,
+        "statement": report.statement,
+        "costModel": report.cost_model,
+        "kinds": list(CYCLE_KINDS),
+        "chip": {
+            "name": chip.name,
+            "cores": chip.n_cores,
+            "hertz": chip.clock_hz,
+            "tilesPerRow": chip.floor_plan.tiles_per_row,
+            "rows": chip.floor_plan.rows,
+            "bytesPerCycle": chip.exchange_bytes_per_cycle,
+        },
+        "capacity": plan.capacity_bytes,
+        "operators": rows,
+        "classes": classes,
+        "purposes": bytes_by_purpose(plan),
+        "buffers": [
+            [b.name, purpose(b.name), b.address_bytes, b.size_bytes, b.first_moment, b.last_moment]
+            for b in plan.buffers
+        ],
+        "atRest": _runs(counter.at_rest().tolist()),
+    }
+
+
+def _class(spec: OperatorSpec, planned: ScheduledOperator, counter: TileCounter) -> dict[str, Any]:
+    work = counter.work(planned)
+    useful = [round(float(part), 4) for part in work.useful]
+    return {
+        "front": front_record(planned),
+        "rotation": rotation_record(spec, planned.active.plan),
+        "tiles": {
+            "useful": _runs(useful),
+            "held": _runs(work.held.tolist()),
+            "in": _runs(work.received.tolist()),
+            "out": _runs(work.sent.tolist()),
+        },
+    }
+
+
+def _operator(
+    plan: ModulePlan, spec: OperatorSpec, planned: ScheduledOperator, shown: OperatorReport, number: int
+) -> dict[str, Any]:
+    maker = {each.output.name: each.name for each in plan.graph.operators}
+    moved: list[list[Any]] = []
+    for arrival in planned.arrivals:
+        name = operand_of(spec, arrival.operand).name
+        sources = dict.fromkeys(maker.get(value, value) for value in plan.graph.sources_of(name))
+        moved.append([name, arrival.kind, ", ".join(sources), arrival.received_bytes, arrival.cycles])
+    traffic = shown.traffic_bytes
+    return {
+        "name": spec.name,
+        "kind": spec.kind,
+        "at": spec.location,
+        "class": number,
+        "cycles": [int(getattr(shown.cycles, kind)) for kind in CYCLE_KINDS],
+        "bytes": [traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce],
+        "cores": shown.n_cores,
+        "steps": shown.n_sub_tasks,
+        "plans": shown.n_plans,
+        "active": shown.active_bytes,
+        "peak": shown.peak_bytes,
+        "tensors": [operand.name for operand in spec.rotatable],
+        "moved": moved,
+    }
+
+
+def _runs(numbers: Sequence[float] | Iterable[float]) -> list[float]:
+    """Return numbers as value, count, value, count: neighbouring tiles are often alike."""
+    return [each for value, group in groupby(numbers) for each in (value, sum(1 for _ in group))]

@@ -1,0 +1,147 @@
+"""The HTML of report.html, and of the page that compares two runs: data, styles and code in one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from t10.errors import printable
+from t10.report.records import Report
+from t10.report.table import bytes_text, milliseconds_text, optimality_text
+
+PAGE_FILE = "report.html"
+LIBRARY = ("uPlot.iife.min.js",)
+SHARED = ("model.js", "dom.js", "table.js")
+ANALYSER = (*LIBRARY, *SHARED, "time.js", "operator.js", "tiles.js", "main.js")
+COMPARISON = (*SHARED, "compare.js")
+STYLES = ("uPlot.min.css", "page.css")
+
+BODY = """
+<h2>Time</h2>
+<p class="note">Drag over a stretch to zoom in, double-click to see all; a click selects an operator.</p>
+<p class="bar"><button id="zoom-in">zoom in</button><button id="zoom-out">zoom out</button>
+<button id="zoom-operator">to the selected operator</button><button id="zoom-all">whole run</button>
+<span class="bar" id="kinds"></span></p>
+<div id="timeline"></div>
+<p class="note" id="time-readout" role="status">Point at the chart to see what runs, and what a core holds.</p>
+<h2>Memory of a core</h2>
+<p class="note">Every core has the same buffers at the same addresses. Uncheck weights to see the rest closer;
+the red line is the capacity.</p>
+<p class="bar"><select id="memory-form" aria-label="form"><option value="purpose">bytes by purpose</option>
+<option value="address">buffers by address</option></select><span class="bar" id="memory-purposes"></span></p>
+<div id="memory"></div>
+<details><summary>Largest buffers while the selected operator runs</summary><ul id="largest"></ul></details>
+<h2>Operators</h2>
+<div id="operators"></div>
+<h2>Operator: <span id="operator-name"></span></h2>
+<div class="facts" id="operator-facts"></div>
+<ul id="operator-moves"></ul>
+<h3>Rotation, step by step</h3>
+<p class="note" id="rotation-none">No tensor of this operator rotates: every core holds all that it reads.</p>
+<div id="rotation">
+<p class="bar"><button id="rotation-back">back</button><button id="rotation-next">next</button>
+<button id="rotation-play">play</button><input id="rotation-step" type="range" min="0" value="0" aria-label="step"></p>
+<p id="rotation-says" role="status"></p>
+<div class="two"><div id="rings"></div>
+<div><p class="bar"><label>chip: what every core holds of <select id="rotation-tensor"></select></label></p>
+<div><canvas id="rotation-chip"></canvas></div>
+<p class="note">A colour per piece of the tensor along the axis. The ring on the left is framed; a click on a core shows
+its ring. In a ring, the coloured part of a row is what the core holds, the frame what it computes in this step.</p>
+</div></div></div>
+<h3>Time against memory</h3>
+<p class="note" id="front-note"></p>
+<div id="front"></div>
+<h2>Tiles</h2>
+<p class="bar"><select id="tiles-metric" aria-label="what is shown"><option value="busy">busy share</option>
+<option value="held">bytes</option><option value="in">GB/s in</option><option value="out">GB/s out</option></select>
+<select id="tiles-scope" aria-label="of what"><option value="run">whole run</option>
+<option value="operator">selected operator</option></select></p>
+<p class="note" id="tiles-note"></p>
+<div><canvas id="chip"></canvas></div>
+<p class="note" id="tiles-readout" role="status"></p>
+"""
+
+
+def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "") -> str:
+    """Return report.html: `data` as `analyser.data.page_data` makes it, `device_plot` an SVG of a program's memory."""
+    title = f"{report.model} on {report.chip.name}"
+    plan = (
+        "" if report.optimality is None else f'<p class="note">Plan: {escape(optimality_text(report))}.</p>\n'
+    )
+    device = (
+        "<h2>Memory of the device program</h2>\n<details><summary>Every variable by address; what is below the data is "
+        f'code and state</summary><div id="device">{device_plot}</div></details>\n'
+        if device_plot
+        else ""
+    )
+    note = f"{report.statement} {report.generator}, cost model {report.cost_model}."
+    return _document(title, note, f"{_facts(_report_facts(report))}\n{plan}{BODY}{device}", data, ANALYSER)
+
+
+def compare_page(title: str, note: str, facts: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> str:
+    """Return the page of two runs: totals, and a row per operator."""
+    body = f'{_facts(facts)}\n<h2>Operators</h2>\n<div id="operators"></div>\n'
+    return _document(title, note, body, {"rows": rows}, COMPARISON)
+
+
+def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts: Iterable[str]) -> str:
+    styles = "".join(_asset(name) for name in STYLES)
+    code = "".join(f"<script>\n{_asset(name)}</script>\n" for name in scripts)
+    return printable(
+        f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>
+{styles}</style></head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="note">{escape(note)}</p>
+<noscript><p>The drawings and tables of this page need JavaScript; report.json has the same numbers.</p></noscript>
+{body}
+<script type="application/json" id="data">{_embedded(data)}</script>
+{code}</body>
+</html>
+"""
+    )
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """Return data as JSON that no name in it can end: HTML only looks for `</` and `<!`."""
+    return (
+        json.dumps(data, separators=(",", ":"), allow_nan=False)
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+    )
+
+
+def _asset(name: str) -> str:
+    text = files("t10.report.analyser").joinpath("assets", name).read_text(encoding="utf-8")
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    cells = "".join(f"<div>{escape(name)}<b>{escape(value)}</b></div>" for name, value in facts)
+    return f'<div class="facts">{cells}</div>'
+
+
+def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
+    seconds = sum(report.planner_seconds.values())
+    timed = () if report.timed_cycles is None else (("cycles as emitted", f"{report.timed_cycles:,}"),)
+    received = sum(report.traffic_bytes.model_dump().values())
+    rate = received / max(report.total_milliseconds, 1e-9) / 1e6
+    return (
+        ("modelled time", milliseconds_text(report.total_milliseconds)),
+        ("modelled cycles", f"{report.total_cycles:,}"),
+        *timed,
+        ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
+        ("busiest cores receive", f"{rate:.2f} GB/s"),
+        ("peak per core", f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}"),
+        ("weights", bytes_text(report.weight_bytes)),
+        ("cores", f"{report.chip.n_cores:,}"),
+        ("operators", str(len(report.operators))),
+        ("compiled in", f"{seconds:.2f} s"),
+    )

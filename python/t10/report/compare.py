@@ -1,0 +1,112 @@
+"""Two compiled models side by side: totals, and what changed operator by operator. All cycles are modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from t10.report.columns import Column, FittedTable
+from t10.report.records import OperatorReport, Report
+from t10.report.table import KINDS, bytes_text, milliseconds_text
+
+COLUMNS = (
+    Column("operator", is_folded=True, is_number=False),
+    Column("cycles A", rank=1),
+    Column("cycles B", rank=1),
+    Column("change"),
+    Column("B/core A", rank=2),
+    Column("B/core B", rank=2),
+    Column("what changed", is_folded=True, is_number=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operator in one of two runs: cycles, bytes of a core in use while it runs, and cores that work."""
+
+    cycles: int
+    bytes: int
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An operator of one run or both: `change` in cycles from A to B, and in words what else is not as it was."""
+
+    name: str
+    a: Side | None
+    b: Side | None
+    change: int
+    what: str
+
+
+def changes(a: Report, b: Report) -> tuple[Change, ...]:
+    """Return the operators of two runs, matched by name: those of A in its order, then those that only B has."""
+    in_b = {operator.name: operator for operator in b.operators}
+    in_a = {operator.name for operator in a.operators}
+    rows = [_change(operator, in_b.get(operator.name)) for operator in a.operators]
+    rows += [_change(None, operator) for operator in b.operators if operator.name not in in_a]
+    return tuple(rows)
+
+
+def compare_table(rows: tuple[Change, ...], title: str) -> FittedTable:
+    """Return one row per change."""
+    table = FittedTable(COLUMNS, title)
+    for row in rows:
+        cycles = ["absent" if side is None else f"{side.cycles:,}" for side in (row.a, row.b)]
+        n_bytes = ["" if side is None else f"{side.bytes:,}" for side in (row.a, row.b)]
+        table.add_row(row.name, *cycles, f"{row.change:+,}", *n_bytes, row.what)
+    return table
+
+
+def totals(a: Report, b: Report) -> tuple[tuple[str, str], ...]:
+    """Return what two runs take in all, by name."""
+    change = b.total_cycles / a.total_cycles - 1 if a.total_cycles else 0.0
+    kinds = ((kind, int(getattr(a.cycles, kind)), int(getattr(b.cycles, kind))) for kind in KINDS)
+    return (
+        (
+            "time",
+            f"{milliseconds_text(a.total_milliseconds)} -> {milliseconds_text(b.total_milliseconds)}",
+        ),
+        ("cycles", f"{a.total_cycles:,} -> {b.total_cycles:,} ({change:+.2%})"),
+        *((kind, f"{x:,} -> {y:,}") for kind, x, y in kinds if x or y),
+        ("peak per core", f"{bytes_text(a.peak_bytes)} -> {bytes_text(b.peak_bytes)}"),
+        ("cost model", a.cost_model if a.cost_model == b.cost_model else f"{a.cost_model} -> {b.cost_model}"),
+    )
+
+
+def change_records(rows: tuple[Change, ...]) -> list[dict[str, Any]]:
+    """Return changes as JSON values."""
+    return [asdict(row) for row in rows]
+
+
+def _change(a: OperatorReport | None, b: OperatorReport | None) -> Change:
+    one = a or b
+    assert one is not None
+    what = ", ".join(_differences(a, b)) if a and b else "only in A" if a else "only in B"
+    before, after = (each.cycles.total if each else 0 for each in (a, b))
+    return Change(one.name, _side(a), _side(b), after - before, what)
+
+
+def _side(operator: OperatorReport | None) -> Side | None:
+    if operator is None:
+        return None
+    return Side(operator.cycles.total, operator.peak_bytes, operator.n_cores)
+
+
+def _differences(a: OperatorReport, b: OperatorReport) -> Iterator[str]:
+    """Yield what differs between two runs of an operator, besides its cycles in all and its memory."""
+    for name, before, after in (
+        ("points", a.n_points, b.n_points),
+        ("cores", a.n_cores, b.n_cores),
+        ("steps", a.n_sub_tasks, b.n_sub_tasks),
+    ):
+        if before != after:
+            yield f"{name} {before:,} -> {after:,}"
+    for kind in KINDS:
+        change = int(getattr(b.cycles, kind)) - int(getattr(a.cycles, kind))
+        if change:
+            yield f"{kind} {change:+,}"
+    if a.partials != b.partials:
+        yield f"partials {a.partials or 'none'} -> {b.partials or 'none'}"

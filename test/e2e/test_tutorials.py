@@ -1,0 +1,60 @@
+"""The tutorials of docs do what they say: their commands are run as they stand, one after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIALS = {
+    "deploy-a-model": ("out/report.html", "y.npz", "out/program/program.cpp", "half/report.json"),
+    "design-a-chip": ("compare.html", "sweep/sweep.csv", "small/report.html"),
+}
+"""By page: files that are there in the end."""
+BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for tool, module in (("t10", "t10.cli"),):
+        (commands / tool).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+        (commands / tool).chmod(0o755)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    environment = {
+        **os.environ,
+        "PATH": f"{commands}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "python"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "COLUMNS": "100",
+    }
+    printed = ""
+    blocks = BLOCK.findall(page)
+    assert len(blocks) > 3
+    for kind, text in blocks:
+        if kind == "text":
+            missing = [
+                line for line in text.splitlines() if _without_numbers(line) not in _without_numbers(printed)
+            ]
+            assert missing == []
+            continue
+        done = subprocess.run(
+            ["bash", "-euc", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{text}\n{done.stderr}"
+        printed = done.stdout
+    for left in TUTORIALS[name]:
+        assert (tmp_path / left).is_file()
+
+
+def _without_numbers(text: str) -> str:
+    """Return a text in which every number is the same: cycles change with the planner, and a page need not."""
+    return re.sub(r"[0-9][0-9,.]*", "0", " ".join(text.split()))

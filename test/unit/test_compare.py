@@ -1,0 +1,100 @@
+"""`t10 compare`, and tables that fit the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support import models
+from support.plans import RESIDENT, two_operator_plan
+
+from t10.chip import load_chip
+from t10.cli import main
+from t10.report import build_report
+from t10.report.columns import Column, FittedTable
+from t10.report.compare import changes, totals
+from t10.report.table import operator_table
+
+CHIP = load_chip("test-16")
+
+
+def test_a_comparison_says_what_changed_by_operator() -> None:
+    plan = two_operator_plan()
+    before = build_report(plan, CHIP)
+    faster = replace(plan.operators[0], active=plan.operators[0].pareto[1])
+    after = build_report(replace(plan, operators=(faster, plan.operators[1])), CHIP)
+    first, second = changes(before, after)
+    assert plan.operators[0].pareto[1].plan == RESIDENT
+    assert (first.name, first.change) == ("matmul", 240 - 360)
+    assert first.what == "steps 3 -> 1, compute -40, shift -90, setup +10"
+    assert (second.change, second.what) == (0, "")
+    assert dict(totals(before, after))["cycles"] == "410 -> 290 (-29.27%)"
+
+
+def test_an_operator_of_one_run_only_is_said_to_be_missing() -> None:
+    before = build_report(two_operator_plan(), CHIP)
+    after = before.model_copy(update={"operators": before.operators[1:]})
+    assert [(row.name, row.change, row.what) for row in changes(before, after)] == [
+        ("matmul", -360, "only in A"),
+        ("relu", 0, ""),
+    ]
+    assert [(row.name, row.change, row.what) for row in changes(after, before)] == [
+        ("relu", 0, ""),
+        ("matmul", 360, "only in B"),
+    ]
+
+
+def test_compare_prints_and_writes_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = models.mlp(tmp_path / "mlp.onnx")
+    for name, chip in (("a", "test-4"), ("b", "test-4:exchange_bytes_per_cycle=1")):
+        assert main(["compile", str(model), "-o", str(tmp_path / name), "--chip", chip, "--no-program"]) == 0
+    both = (str(tmp_path / "a"), str(tmp_path / "b"))
+    capsys.readouterr()
+    assert main(["compare", *both, "-o", str(tmp_path / "compare.html")]) == 0
+    assert "cycles" in capsys.readouterr().out
+    page = (tmp_path / "compare.html").read_text()
+    (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    assert main(["compare", *both, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["operators"] == json.loads(data)["rows"]
+    assert main(["compare", both[0], both[0]]) == 0
+    assert "operators are the same" in capsys.readouterr().out
+
+
+def shown(table: FittedTable, width: int) -> str:
+    console = Console(width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_a_table_cuts_nothing_off_and_says_what_it_leaves_out(width: int) -> None:
+    report = build_report(two_operator_plan(), CHIP)
+    named = report.operators[0].model_copy(update={"name": "/encoder/layer.11/attention/self/query/MatMul"})
+    text = shown(operator_table((named, report.operators[1])), width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    folded = "".join(line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│"))
+    assert named.name in folded
+    assert ("left out, for a width of" in text) == (width < 120)
+
+
+def test_columns_are_left_out_by_rank() -> None:
+    table = FittedTable(
+        (Column("name", is_folded=True), Column("kept"), Column("first", 2), Column("then", 1))
+    )
+    table.add_row("a", "1", "2", "3")
+    assert [table.shown(width) for width in (40, 24, 16)] == [(0, 1, 2, 3), (0, 1, 3), (0, 1)]
+
+
+def test_tables_in_pipes_are_ascii(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    assert main(["chips"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.encode()) for line in lines) <= 90

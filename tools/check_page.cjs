@@ -1,0 +1,94 @@
+// Opens pages in a headless Chromium, 1280 and 420 pixels wide, light and dark: nothing may fail or be cut off.
+//
+// usage: node tools/check_page.cjs PICTURES PAGE.html...      (`make page` installs what it needs and runs it)
+"use strict";
+
+const path = require("path");
+
+const ROOM = path.join(__dirname, "..", "build", "page");
+const load = (name) => require(require.resolve(name, { paths: [ROOM] }));
+const bundled = load("@sparticuz/chromium");
+const chromium = bundled.default || bundled;
+const puppeteer = load("puppeteer-core");
+
+/** Use a page as a person would; returns what is wrong with it. */
+async function used(page) {
+  return page.evaluate(() => {
+    const wrong = [];
+    const expect = (what, ok) => { if (!ok) wrong.push(what); };
+    const rows = () => [...document.querySelectorAll("tbody tr")];
+    expect("there are operators", rows().length > 0);
+    const name = rows()[rows().length - 1].cells[0].textContent;
+    const search = document.querySelector("input[type=search]");
+    search.value = name;
+    search.dispatchEvent(new Event("input"));
+    expect("a search finds the operator", rows().some((row) => row.cells[0].textContent === name));
+    search.value = "";
+    search.dispatchEvent(new Event("input"));
+    const cycles = [...document.querySelectorAll("th button")].find((each) => each.textContent.startsWith("cycles"));
+    cycles.click();
+    const numbers = rows().map((row) => Number(row.cells[cycles.closest("th").cellIndex].textContent.replace(/,/g, "")));
+    expect("a click on a heading sorts", numbers.every((n, i) => i === 0 || numbers[i - 1] >= n));
+    rows()[0].click();
+    expect("a click marks the row", rows()[0].classList.contains("chosen"));
+    if (!document.getElementById("timeline")) return wrong;
+    const shown = document.getElementById("operator-name").textContent;
+    expect("a click shows the operator", shown.startsWith(rows()[0].cells[0].textContent));
+    expect("charts are drawn", document.querySelectorAll(".uplot canvas").length >= 3);
+    const turning = rows().find((row) => Number(row.cells[10].textContent) > 0);
+    if (turning) {
+      turning.click();
+      const before = document.getElementById("rings").innerHTML;
+      document.getElementById("rotation-next").click();
+      expect("a step moves what cores hold", before !== document.getElementById("rings").innerHTML);
+      document.getElementById("rotation-back").click();
+      expect("a step back undoes it", before === document.getElementById("rings").innerHTML);
+    }
+    document.querySelector("#memory-purposes input").click();
+    document.querySelector("#memory-purposes input").click();
+    for (const metric of ["held", "in", "out", "busy"]) {
+      document.getElementById("tiles-metric").value = metric;
+      document.getElementById("tiles-metric").dispatchEvent(new Event("change"));
+      expect(`tiles show ${metric}`, /on average/.test(document.getElementById("tiles-note").textContent));
+    }
+    for (const id of ["zoom-in", "zoom-operator", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+    return wrong;
+  });
+}
+
+async function main() {
+  const [pictures, ...files] = process.argv.slice(2);
+  // uPlot asks for the language of the browser, which must be a tag that exists.
+  const env = { ...process.env, LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8", LANGUAGE: "en_US" };
+  const browser = await puppeteer.launch({
+    args: [...chromium.args, "--lang=en-US"], executablePath: await chromium.executablePath(), headless: "shell", env,
+  });
+  const wrong = [];
+  for (const file of files) {
+    for (const width of [1280, 420]) {
+      for (const scheme of ["light", "dark"]) {
+        const name = `${path.basename(file, ".html")}-${width}-${scheme}`;
+        const page = await browser.newPage();
+        page.on("pageerror", (error) => wrong.push(`${name}: ${error.message}`));
+        page.on("console", (message) => { if (message.type() === "error") wrong.push(`${name}: ${message.text()}`); });
+        page.on("request", (request) => {
+          if (!/^(file|data):/.test(request.url())) wrong.push(`${name}: asks for ${request.url()}`);
+        });
+        await page.setViewport({ width, height: 900 });
+        await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+        await page.goto(`file://${path.resolve(file)}`);
+        wrong.push(...(await used(page)).map((each) => `${name}: not so: ${each}`));
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        if (wide > width) wrong.push(`${name}: ${wide} pixels wide`);
+        await page.screenshot({ path: path.join(pictures, `${name}.png`), fullPage: true });
+        await page.close();
+      }
+    }
+  }
+  await browser.close();
+  wrong.forEach((each) => console.error(each));
+  console.log(`${files.length} pages, 2 widths, 2 colour schemes: ${wrong.length} defects`);
+  process.exit(wrong.length ? 1 : 0);
+}
+
+main().catch((error) => { console.error(error); process.exit(1); });
