@@ -53,7 +53,8 @@ class Arguments:
     varied: tuple[str, ...] = ()
     dtype: str | None = None
     keep_f64: bool = False
-    partials: str = "f32"
+    partials: str | None = None
+    as_published: bool = False
     partials_tolerance: float | None = None
     frontend: str = "t10"
     frontend_flags: str = ""
