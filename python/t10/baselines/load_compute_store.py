@@ -40,7 +40,8 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What an operator takes: modelled cycles by kind, bytes that all cores take, and its tiling."""
+    """What an operator takes: modelled cycles by kind, bytes that all cores take and the busiest of
+    each phase, and its tiling."""
 
     tiling: Tiling
     compute: int
@@ -48,7 +49,7 @@ class Timed:
     store: int
     reduce: int
     total_bytes: int
-    n_phases: int
+    busiest_bytes: int
 
     @property
     def transfer(self) -> int:
@@ -116,7 +117,7 @@ def timed(
     """
     spec = shared.spec
     n_waves, n_steps = tiling.n_waves(spec, chip.n_cores), tiling.n_own_steps(spec)
-    load = store = total_bytes = n_phases = 0
+    load = store = total_bytes = busiest = 0
 
     def price(runs: list[Ints]) -> Phase:
         return priced(runs, chip, cost, exchange, is_scheduled=is_scheduled)
@@ -133,10 +134,10 @@ def timed(
         stored = price(store_runs(shared, tiling, kept, kept % chip.n_cores))
         load += waves * sum(phase.cycles * steps for phase, steps in phases)
         total_bytes += waves * (sum(p.total_bytes * steps for p, steps in phases) + stored.total_bytes)
+        busiest += waves * (sum(p.largest_bytes * steps for p, steps in phases) + stored.largest_bytes)
         store += waves * stored.cycles
-        n_phases += waves * (n_steps + 1)
     compute, reduce = computed(spec, tiling, cost)
-    return Timed(tiling, n_waves * compute, load, store, n_waves * reduce, total_bytes, n_phases)
+    return Timed(tiling, n_waves * compute, load, store, n_waves * reduce, total_bytes, busiest)
 
 
 def computed(spec: OperatorSpec, tiling: Tiling, cost: CostModel) -> tuple[int, int]:

@@ -65,9 +65,9 @@ class VgmPlan:
         return sum(each.timed.transfer for each in self.operators)
 
     @property
-    def total_bytes(self) -> int:
-        """Return the bytes that all cores take from others."""
-        return sum(each.timed.total_bytes for each in self.operators)
+    def busiest_bytes(self) -> int:
+        """Return the bytes that the busiest core of every phase takes from others."""
+        return sum(each.timed.busiest_bytes for each in self.operators)
 
 
 def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> VgmPlan:
