@@ -42,9 +42,8 @@ def _read(name: str, *, joins: bool) -> tuple[Graph, Arrays, Arrays, Arrays]:
     return read.graph, weights, inputs, run_onnx_runtime(MODELS / f"{name}.onnx", inputs)
 
 
-@pytest.mark.parametrize("joins", [False, True])
-@pytest.mark.parametrize("splits", [False, True])
-@pytest.mark.parametrize("name", ["bert_fp16", "llama2_fp16", "resnet18_fp16", "gather"])
+@pytest.mark.parametrize(("splits", "joins"), [(False, False), (True, True)])
+@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp16", "gather"])
 def test_models_over_a_virtual_global_memory_compute_what_onnx_runtime_does(
     name: str, *, splits: bool, joins: bool
 ) -> None:

@@ -1,6 +1,6 @@
 """Load-compute-store, executed: every tile on its core, from shares in the virtual global memory and back into them.
 
-Nothing but the runs that are priced moves elements, so a run too many, too few or from a wrong place gives wrong numbers.
+Nothing but the runs that are priced moves elements, so a run too many, too few or from elsewhere gives wrong numbers.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class _Group:
             parts, works = coordinates(spec, self.tiling, places, step)
             if len(parts):
                 value = self._contribution(parts, memory)
-                sums[works] = value if spec.combine == "none" else combine_arrays(spec.combine, sums[works], value)
+                sums[works] = (
+                    value if spec.combine == "none" else combine_arrays(spec.combine, sums[works], value)
+                )
         whole = sums.reshape(len(self.tiles), splits, *sums.shape[1:])
         result = whole[:, 0]
         for split in range(1, splits):
@@ -130,7 +132,9 @@ class _Group:
     def _index(self, parts: Ints, axis: int) -> Array:
         length = self.tiling.lengths[axis]
         rows = parts[:, axis, None] * length + np.arange(length)
-        return rows.reshape(len(parts), *(length if a == axis else 1 for a in range(len(self.tiling.lengths))))
+        return rows.reshape(
+            len(parts), *(length if a == axis else 1 for a in range(len(self.tiling.lengths)))
+        )
 
     def _contribution(self, parts: Ints, memory: Memory) -> Array:
         """Return what a step adds, by axis; points outside the iteration space contribute nothing."""
@@ -157,8 +161,13 @@ class _Group:
             return self._spread(value, len(parts), spec)
         conditions = [*inside.values()]
         for selector in spec.selectors:
-            conditions.append(evaluate(selector.index, arrays, index).astype(np.int64) == index(selector.axis))
-        shape = (len(parts), *(n if a in spec.reduction_axes else 1 for a, n in enumerate(self.tiling.lengths)))
+            conditions.append(
+                evaluate(selector.index, arrays, index).astype(np.int64) == index(selector.axis)
+            )
+        shape = (
+            len(parts),
+            *(n if a in spec.reduction_axes else 1 for a, n in enumerate(self.tiling.lengths)),
+        )
         value = np.broadcast_to(value, np.broadcast_shapes(value.shape, shape))
         for condition in conditions:
             value = np.where(condition, value, neutral(spec.combine, spec.acc_dtype))

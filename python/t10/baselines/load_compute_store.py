@@ -40,8 +40,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What an operator takes: modelled cycles by kind, bytes that all cores take and the busiest of
-    each phase, and its tiling."""
+    """What an operator takes: its tiling, modelled cycles by kind, bytes that all cores take, and the busiest of each."""
 
     tiling: Tiling
     compute: int
@@ -112,8 +111,10 @@ def timed(
     *,
     is_scheduled: bool = True,
 ) -> Timed:
-    """Return what an operator takes. Of its waves the first and the last are counted, of their steps the first, one in
-    the middle and the last; others are like the one in the middle.
+    """Return what an operator takes.
+
+    Of its waves the first and the last are counted, of their steps the first, one in the middle and the last; others
+    are like the one in the middle.
     """
     spec = shared.spec
     n_waves, n_steps = tiling.n_waves(spec, chip.n_cores), tiling.n_own_steps(spec)

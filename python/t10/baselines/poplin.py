@@ -1,7 +1,7 @@
 """As PopART runs models: an operator's plan as poplin chooses it, one mapping per tensor for life.
 
-poplin takes the fastest plan whose temporary memory is within a part of a core's (`availableMemoryProportion`, 0.6 unless
-the user says otherwise), whatever else lives. A weight is mapped as its reader wants it, its replicas sharing it; a
+poplin takes the fastest plan whose temporary memory is within a part of a core's (`availableMemoryProportion`, 0.6
+unless the user says otherwise), whatever else lives. A weight is mapped as its reader wants it, its replicas sharing it; a
 result lies as its operator left it; every other use is rearranged. Whether the model fits is found out at the end.
 The plans are plans like ours without rotation, so that they run on the same simulator.
 """
@@ -57,7 +57,7 @@ def plan_poplin(
 
 
 def fastest_within(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, limit_bytes: int) -> CostedPlan:
-    """Return the fastest plan without rotation whose bytes are within a limit; the limit doubles where there is none."""
+    """Return the fastest plan without rotation whose bytes are within a limit, which doubles where there is none."""
     rows, _ = searched_partitions(spec, chip.n_cores, PlanOptions())
     ft = np.ones((len(rows), len(spec.rotatable), len(spec.axes)), np.int64)
     bounds = evaluate(spec, least_costs(cost), rows, ft)

@@ -19,7 +19,7 @@ from t10.baselines.traffic import Exchange
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Axis, OperatorSpec
 from t10.cost import CostModel
 from t10.cost.matrix import matrix_axes
 from t10.cost.model import least_costs
@@ -28,6 +28,10 @@ from t10.errors import InfeasiblePlanError
 BEST = 5
 MOST_PADDING = 1.25
 MOST_TILINGS = 200_000
+ENGINE_BLOCK = 16
+MOST_RUNS = 1_000_000
+"""Tiles whose rows come in more runs in one phase are left out, where there are others: fragments are all they would
+wait for."""
 TRANSACTION_BYTES = 8
 SPLITS = (2, 4, 8, 16, 32, 64)
 
@@ -46,39 +50,46 @@ def best_tile(shared: Shared, chip: ChipSpec, cost: CostModel, room_bytes: int, 
     ranked = _ranked(spec, chip, cost, room_bytes, system)
     if not ranked:
         raise InfeasiblePlanError(
-            f"no aligned tile fits {room_bytes} bytes per core beside the virtual global memory", operator=spec.name
+            f"no aligned tile fits {room_bytes} bytes per core beside the virtual global memory",
+            operator=spec.name,
         )
     found = [timed(shared, each, chip, cost, system.exchange, is_scheduled=False) for each in ranked[:BEST]]
     best = min(found, key=lambda each: (each.cycles, each.tiling.lengths, each.tiling.splits))
     return timed(shared, best.tiling, chip, cost, system.exchange)
 
 
-def bases(spec: OperatorSpec) -> tuple[int, ...]:
-    """Return the number that lengths of every axis are multiples of: blocks of the matrix engine, whole transactions."""
-    found = [1] * len(spec.axes)
+def bases(spec: OperatorSpec) -> tuple[tuple[int, int], ...]:
+    """Return what lengths of every axis are multiples of: blocks of the engine, and whole transactions."""
+    blocks, transactions = [1] * len(spec.axes), [1] * len(spec.axes)
     roles = matrix_axes(spec)
     if roles is not None:
         for axis in (*roles.columns, *roles.inner):
-            found[axis] = 16
+            blocks[axis] = ENGINE_BLOCK
     for operand in (*spec.inputs, spec.output):
         last = operand.dims[-1] if operand.dims else None
         if last is not None and last.is_simple:
             axis = last.terms[0].axis
-            found[axis] = max(found[axis], TRANSACTION_BYTES // size_bytes(operand.dtype), 1)
-    return tuple(found)
+            transactions[axis] = max(transactions[axis], TRANSACTION_BYTES // size_bytes(operand.dtype))
+    return tuple((max(pair), pair[1]) for pair in zip(blocks, transactions, strict=True))
 
 
-def aligned_lengths(extent: int, base: int, n_cores: int, *, is_whole: bool) -> tuple[int, ...]:
+def aligned_lengths(axis: Axis, base: int, least: int, n_cores: int, *, is_whole: bool) -> tuple[int, ...]:
     """Return the lengths of an axis, longest first: aligned and without much padding.
 
-    They cut it in 1, 2, 3, 4, 6, 8, 12, ... parts, or in a few for every core.
+    They cut it in 1, 2, 3, 4, 6, 8, 12, ... parts, or in a few for every core. An axis of the result may be cut below
+    a block of the engine, too, down to whole transactions, so that small operators have tiles for all cores: Roller
+    shrinks those by halves.
     """
+    extent = axis.extent
     if is_whole:
         return (extent,)
     parts = {factor << shift for shift in range(extent.bit_length()) for factor in (1, 3)}
     parts |= {n_cores * waves for waves in (1, 2, 3, 4, 6, 8)}
-    lengths = {min(-(-(-(-extent // each)) // base) * base, extent) for each in parts}
+    blocks = {-(-extent // (each * base)) for each in parts}
+    lengths = {min(each * base, extent) for each in blocks}
     kept = {each for each in lengths if -(-extent // each) * each <= MOST_PADDING * extent}
+    if axis.kind == "parallel" and extent >= base:
+        kept |= {base >> shift for shift in range(1, base.bit_length()) if base >> shift >= least}
     return tuple(sorted(kept | {extent}, reverse=True))
 
 
@@ -86,7 +97,7 @@ def _tilings(spec: OperatorSpec, n_cores: int) -> Iterable[tuple[int, ...]]:
     aligned = bases(spec)
     whole = spec.window_positions
     lengths = [
-        aligned_lengths(axis.extent, aligned[number], n_cores, is_whole=not axis.is_splittable or number in whole)
+        aligned_lengths(axis, *aligned[number], n_cores, is_whole=not axis.is_splittable or number in whole)
         for number, axis in enumerate(spec.axes)
     ]
     while prod(map(len, lengths)) > MOST_TILINGS:
@@ -110,15 +121,25 @@ def _ranked(
     is_parallel = np.array([axis.kind == "parallel" for axis in spec.axes])
     tiles, steps = grid[:, is_parallel].prod(axis=1), grid[:, ~is_parallel].prod(axis=1)
     compute = least_costs(cost).sub_task_cycles_many(spec, boxes)
-    load = cost.exchange_cycles(4, 1, neighbour=False) + own[:, 0] // chip.exchange_bytes_per_cycle + 2 * own[:, 1]
+    load = (
+        cost.exchange_cycles(4, 1, neighbour=False)
+        + own[:, 0] // chip.exchange_bytes_per_cycle
+        + 2 * own[:, 1]
+    )
     store = cost.exchange_cycles(4, 1, neighbour=False) + own[:, 2] // chip.exchange_bytes_per_cycle
+    n_runs = own[:, 1] * np.minimum(tiles, chip.n_cores)
+    total_runs = np.where((n_runs <= MOST_RUNS).any(), MOST_RUNS, n_runs.min())
     found: list[tuple[int, tuple[int, ...], int]] = []
     may_split = system.splits_sums or bool(spec.selectors)
     for splits in (1, *SPLITS) if may_split and spec.combine == "sum" else (1,):
         shared_steps = -(-steps // splits)
-        allowed = (steps >= splits) & ((splits == 1) | (tiles * splits <= chip.n_cores))
+        allowed = (
+            (n_runs <= total_runs) & (steps >= splits) & ((splits == 1) | (tiles * splits <= chip.n_cores))
+        )
         waves = -(-tiles * splits // chip.n_cores)
-        reduce = 0 if splits == 1 else (own[:, 2] * (splits - 1) // splits) // chip.exchange_bytes_per_cycle + 600
+        reduce = (
+            0 if splits == 1 else (own[:, 2] * (splits - 1) // splits) // chip.exchange_bytes_per_cycle + 600
+        )
         total = waves * (shared_steps * (compute + load) + store + reduce)
         order = np.flatnonzero(allowed)
         order = order[np.argsort(total[order], kind="stable")][:BEST]
@@ -128,11 +149,12 @@ def _ranked(
 
 def _operand_sizes(spec: OperatorSpec, boxes: Ints) -> Ints:
     """Return per box: bytes loaded in a step, runs that they come in at least, bytes stored, bytes of the tile."""
-
     columns = np.zeros((len(boxes), 4), np.int64)
     for operand in (*spec.operands, spec.output):
         dims = [
-            1 + sum(term.coefficient * (boxes[:, term.axis] - 1) for term in dim.terms) + np.zeros(len(boxes), np.int64)
+            1
+            + sum(term.coefficient * (boxes[:, term.axis] - 1) for term in dim.terms)
+            + np.zeros(len(boxes), np.int64)
             for dim in operand.dims
         ]
         n = np.prod(dims, axis=0) if dims else np.ones(len(boxes), np.int64)

@@ -23,7 +23,8 @@ GRAIN_BYTES = 8
 def share_elements(n_elements: int, dtype: str, n_cores: int) -> int:
     """Return the elements of a tensor that a core holds, the last of them fewer."""
     grain = max(GRAIN_BYTES // size_bytes(dtype), 1)
-    return -(-(-(-n_elements // grain)) // n_cores) * grain
+    n_grains = -(-n_elements // grain)
+    return -(-n_grains // n_cores) * grain
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from t10.baselines.shares import Segments
-from t10.core.arrays import Ints
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
 
@@ -46,7 +46,7 @@ class Tiling:
         return -(-self.n_tiles(spec) * self.splits // n_cores)
 
 
-def coordinates(spec: OperatorSpec, tiling: Tiling, places: Ints, step: int) -> tuple[Ints, Ints]:
+def coordinates(spec: OperatorSpec, tiling: Tiling, places: Ints, step: int) -> tuple[Ints, Bools]:
     """Return what cores do in a step: rows of part numbers per axis, and which of `places` have anything to do.
 
     Places number tiles, and within a tile the cores that share its sum.
@@ -54,7 +54,9 @@ def coordinates(spec: OperatorSpec, tiling: Tiling, places: Ints, step: int) -> 
     grid = np.array(tiling.grid(spec), np.int64)
     tiles, parts = places // tiling.splits, places % tiling.splits
     steps = parts * tiling.n_own_steps(spec) + step
-    works = (tiles < tiling.n_tiles(spec)) & (steps < tiling.n_steps(spec)) & (step < tiling.n_own_steps(spec))
+    works = (
+        (tiles < tiling.n_tiles(spec)) & (steps < tiling.n_steps(spec)) & (step < tiling.n_own_steps(spec))
+    )
     tiles, steps = tiles[works], steps[works]
     found = np.zeros((len(tiles), len(grid)), np.int64)
     for kind, numbers in (("parallel", tiles), ("reduction", steps)):

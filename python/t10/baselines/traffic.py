@@ -33,7 +33,13 @@ class Phase:
 
 
 def runs_of(
-    pieces: Pieces, cores: Ints, item_bytes: int, first_slot: int, first_source: int, *, is_store: bool = False
+    pieces: Pieces,
+    cores: Ints,
+    item_bytes: int,
+    first_slot: int,
+    first_source: int,
+    *,
+    is_store: bool = False,
 ) -> Ints:
     """Return rows of (source, core and byte there, core and byte here, bytes), without constants."""
     moved = pieces.sources >= 0
@@ -71,7 +77,11 @@ def priced(
         loads = phase_loads(narrow, fills, chip.n_cores, 1, rates)
     else:
         units, sent, taken, behind = core_loads(narrow, fills, chip.n_cores, 1, rates).T
-        port = _unicast_port(rows[moves], rates, chip.n_cores) if exchange == "unicast" else max(sent.max(), taken.max())
+        port = (
+            _unicast_port(rows[moves], rates, chip.n_cores)
+            if exchange == "unicast"
+            else max(sent.max(), taken.max())
+        )
         loads = Loads(int(port), _cycles(units), _cycles(behind))
     assert isinstance(cost, LoadCosts)
     return replace(phase, cycles=cost.move_cycles(loads))

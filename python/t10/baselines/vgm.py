@@ -88,7 +88,10 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> V
 
 def regions_of(graph: Graph, n_cores: int) -> Iterator[Regions]:
     """Yield the regions of every operator but its tile."""
-    kept = {value.name: _share_bytes(value.shape, value.dtype, n_cores) for value in (*graph.weights, *graph.inputs)}
+    kept = {
+        value.name: _share_bytes(value.shape, value.dtype, n_cores)
+        for value in (*graph.weights, *graph.inputs)
+    }
     weights = {value.name for value in graph.weights}
     last = last_reads(graph)
     for step, spec in enumerate(graph.operators):
@@ -137,4 +140,12 @@ def _digest(segments: Segments) -> str:
     return found.hexdigest()
 
 
-__all__ = ["InfeasiblePlanError", "OperatorSpec", "Regions", "VgmOperator", "VgmPlan", "plan_vgm", "regions_of"]
+__all__ = [
+    "InfeasiblePlanError",
+    "OperatorSpec",
+    "Regions",
+    "VgmOperator",
+    "VgmPlan",
+    "plan_vgm",
+    "regions_of",
+]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from t10 import __version__
+from t10.cli.compare_arguments import add_compare
 from t10.cli.shared_arguments import (
     DEFAULT_CHIP,
     DEFAULT_COST_MODEL,
@@ -30,7 +31,7 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips")
 """Options that may be given several times."""
 MOST_JOBS = 1024
 EXIT_CODES = (
@@ -51,6 +52,7 @@ class Arguments:
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
+    chips: tuple[str, ...] = ()
     dtype: str | None = None
     keep_f64: bool = False
     partials: str | None = None
@@ -140,6 +142,7 @@ def parser() -> argparse.ArgumentParser:
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
     _add_sweep(commands, common, whole_model)
+    add_compare(commands, common)
     _add_others(commands, common)
     return whole
 
