@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from support.specs import matmul, one_operator_graph
 
 from t10.arrays import Arrays, read_arrays
+from t10.baselines.checked import check_tiles
 from t10.baselines.execute import run_model, run_operator, shared_memory
 from t10.baselines.load_compute_store import Shared, timed
 from t10.baselines.poplin import plan_poplin
@@ -22,7 +24,7 @@ from t10.core.graph import Graph
 from t10.core.stored import as_stored
 from t10.cost.registry import cost_model, given
 from t10.dialect.mlir import ir
-from t10.errors import InfeasiblePlanError
+from t10.errors import InfeasiblePlanError, T10Error
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import fused
 from t10.reference import compare, default_tolerance, run_onnx_runtime, split_reference
@@ -66,6 +68,17 @@ def test_tiles_in_waves_and_steps_make_the_whole_product(tiling: Tiling) -> None
     run_operator(Shared.of(graph, spec, 4), tiling, memory, 4)
     found = memory[spec.output.name].reshape(-1)[: 7 * 6].reshape(7, 6)
     np.testing.assert_allclose(found, a @ b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_tile_that_loads_from_elsewhere_is_found() -> None:
+    spec = matmul(7, 6, 16, "f32")
+    graph = one_operator_graph(spec)
+    shared = Shared.of(graph, spec, 4)
+    assert check_tiles(graph, shared, Tiling((2, 4, 5)), 4)
+    shifted = replace(shared.operands[0], slots=shared.operands[0].slots[::-1].copy() + 1)
+    wrong = replace(shared, operands=(shifted, *shared.operands[1:]))
+    with pytest.raises((T10Error, IndexError)):
+        check_tiles(graph, wrong, Tiling((2, 4, 5)), 4)
 
 
 @pytest.mark.parametrize("exchange", ["multicast", "unicast", "no fragments"])

@@ -6,7 +6,6 @@ Nothing but the runs that are priced moves elements, so a run too many, too few 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -81,16 +80,15 @@ def run_operator(
     numbers = np.arange(tiling.n_tiles(spec), dtype=np.int64) if tiles is None else tiles
     at_once = max(MOST_ELEMENTS // largest // tiling.splits, 1)
     for first in range(0, len(numbers), at_once):
-        _Group(shared, tiling, numbers[first : first + at_once]).run(memory)
+        TileGroup(shared, tiling, numbers[first : first + at_once]).run(memory)
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class TileGroup:
     """Some tiles of an operator, whose sums are walked over in steps."""
 
-    shared: Shared
-    tiling: Tiling
-    tiles: Ints
+    def __init__(self, shared: Shared, tiling: Tiling, tiles: Ints) -> None:
+        """Take which tiles to compute."""
+        self.shared, self.tiling, self.tiles = shared, tiling, tiles
 
     def run(self, memory: Memory) -> None:
         """Load, compute and store."""
@@ -119,7 +117,7 @@ class _Group:
         start = neutral(spec.combine, spec.acc_dtype) if spec.combine != "none" else 0
         return np.full((n, *shape), start, numpy_dtype(spec.acc_dtype))
 
-    def _loaded(self, number: int, parts: Ints, memory: Memory) -> Array:
+    def loaded(self, number: int, parts: Ints, memory: Memory) -> Array:
         """Return tiles of an operand by axis, as they lie in the cores' memories."""
         operand, segments = self.shared.spec.operands[number], self.shared.operands[number]
         lengths = self.tiling.lengths
@@ -139,7 +137,7 @@ class _Group:
     def _contribution(self, parts: Ints, memory: Memory) -> Array:
         """Return what a step adds, by axis; points outside the iteration space contribute nothing."""
         spec = self.shared.spec
-        arrays = [self._loaded(number, parts, memory) for number in range(len(spec.inputs))]
+        arrays = [self.loaded(number, parts, memory) for number in range(len(spec.inputs))]
 
         def index(axis: int) -> Array:
             return self._index(parts, axis)
@@ -185,9 +183,7 @@ class _Group:
         spec, output = self.shared.spec, self.shared.spec.output
         first = self.tiles * self.tiling.splits
         parts, _ = coordinates(spec, self.tiling, first, 0)
-        extra = [
-            self._loaded(number, parts, memory) for number in range(len(spec.inputs), len(spec.operands))
-        ]
+        extra = [self.loaded(number, parts, memory) for number in range(len(spec.inputs), len(spec.operands))]
         function = spec.epilogue or identity()
         made = evaluate(function, [sums, *extra], lambda axis: self._index(parts, axis))
         made = np.broadcast_to(made, np.broadcast_shapes(made.shape, sums.shape))

@@ -20,6 +20,8 @@ from t10.core.graph import Graph
 from t10.cost import CostModel
 
 ALIGNMENT_BYTES = 8
+THIN = 8
+"""Estimates look at one core of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """What an operator takes: its tiling, modelled cycles by kind, bytes that all cores take, and the busiest of each."""
+    """What an operator takes: its tiling, modelled cycles by kind, bytes that all cores take and the busiest ones."""
 
     tiling: Tiling
     compute: int
@@ -109,29 +111,35 @@ def timed(
     cost: CostModel,
     exchange: Exchange,
     *,
-    is_scheduled: bool = True,
+    is_exact: bool = True,
 ) -> Timed:
     """Return what an operator takes.
 
     Of its waves the first and the last are counted, of their steps the first, one in the middle and the last; others
-    are like the one in the middle.
+    are like the one in the middle. Where it is not `is_exact`, phases are estimated.
     """
     spec = shared.spec
     n_waves, n_steps = tiling.n_waves(spec, chip.n_cores), tiling.n_own_steps(spec)
     load = store = total_bytes = busiest = 0
 
+    whole_bytes = 0 if is_exact else sum(prod(each.shape) * size_bytes(each.dtype) for each in spec.operands)
+
+    thin = 1
+
     def price(runs: list[Ints]) -> Phase:
-        return priced(runs, chip, cost, exchange, is_scheduled=is_scheduled)
+        return priced(runs, chip, cost, exchange, whole_bytes=whole_bytes, thin=thin)
 
     for wave, waves in _alike(n_waves, is_uniform=True):
         places = np.arange(wave * chip.n_cores, (wave + 1) * chip.n_cores, dtype=np.int64)
         places = places[places < tiling.n_tiles(spec) * tiling.splits]
+        thin = 1 if is_exact or len(places) < THIN * THIN else THIN
+        places = places[::thin]
         cores = places % chip.n_cores
         phases = [
             (price(load_runs(shared, tiling, places, step, cores)), steps)
             for step, steps in _alike(n_steps, is_uniform=False)
         ]
-        kept = places[places % tiling.splits == 0] if tiling.splits > 1 else places
+        kept = places[places % tiling.splits == 0]
         stored = price(store_runs(shared, tiling, kept, kept % chip.n_cores))
         load += waves * sum(phase.cycles * steps for phase, steps in phases)
         total_bytes += waves * (sum(p.total_bytes * steps for p, steps in phases) + stored.total_bytes)

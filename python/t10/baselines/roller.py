@@ -1,7 +1,7 @@
 """Roller's choice of tiles: aligned lengths, ranked by predicted time, the best of them by their price.
 
 Roller grows tiles along the axes that are reused most and stops at the first that fill the core. Here all aligned tiles
-that fit are ranked, which leaves out none that it would find; like Roller with measurements, the best few are priced.
+that fit are ranked, which leaves out none that it would find; like Roller with measurements, the ten best are priced.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from t10.cost.matrix import matrix_axes
 from t10.cost.model import least_costs
 from t10.errors import InfeasiblePlanError
 
-BEST = 5
+BEST = 10
+EXACT = 2
+"""Tilings that are priced phase by phase, and of these exactly."""
 MOST_PADDING = 1.25
 MOST_TILINGS = 200_000
 ENGINE_BLOCK = 16
-MOST_RUNS = 1_000_000
+MOST_RUNS = 2_000_000
 """Tiles whose rows come in more runs in one phase are left out, where there are others: fragments are all they would
 wait for."""
 TRANSACTION_BYTES = 8
@@ -53,9 +55,15 @@ def best_tile(shared: Shared, chip: ChipSpec, cost: CostModel, room_bytes: int, 
             f"no aligned tile fits {room_bytes} bytes per core beside the virtual global memory",
             operator=spec.name,
         )
-    found = [timed(shared, each, chip, cost, system.exchange, is_scheduled=False) for each in ranked[:BEST]]
-    best = min(found, key=lambda each: (each.cycles, each.tiling.lengths, each.tiling.splits))
-    return timed(shared, best.tiling, chip, cost, system.exchange)
+    found = [timed(shared, each, chip, cost, system.exchange, is_exact=False) for each in ranked[:BEST]]
+    found.sort(key=_order)
+    return min(
+        (timed(shared, each.tiling, chip, cost, system.exchange) for each in found[:EXACT]), key=_order
+    )
+
+
+def _order(timed: Timed) -> tuple[int, tuple[int, ...], int]:
+    return timed.cycles, timed.tiling.lengths, timed.tiling.splits
 
 
 def bases(spec: OperatorSpec) -> tuple[tuple[int, int], ...]:

@@ -54,9 +54,19 @@ def runs_of(
 
 
 def priced(
-    runs: list[Ints], chip: ChipSpec, cost: CostModel, exchange: Exchange, *, is_scheduled: bool = True
+    runs: list[Ints],
+    chip: ChipSpec,
+    cost: CostModel,
+    exchange: Exchange,
+    *,
+    whole_bytes: int = 0,
+    thin: int = 1,
 ) -> Phase:
-    """Return what a phase of these runs takes; where it is not scheduled, its busiest port counts."""
+    """Return what a phase of these runs takes.
+
+    With `whole_bytes`, those of all tensors that it reads, it is only estimated: by its busiest ports, as if everything
+    were wanted equally often; `runs` are then those of one core of `thin`.
+    """
     rows = np.concatenate(runs) if runs else np.zeros((0, 6), np.int64)
     if not len(rows):
         return Phase()
@@ -66,24 +76,25 @@ def priced(
     n_runs = np.bincount(rows[moves, 3], minlength=chip.n_cores)
     phase = Phase(0, int(received.sum()), int(received.max()), int(n_runs.max()))
     rates = cost.move_rates if isinstance(cost, LoadCosts) else None
-    if rates is None:
+    if rates is None or not isinstance(cost, LoadCosts):
         copied = np.bincount(rows[~moves, 3], rows[~moves, 5], chip.n_cores)
         cycles = cost.exchange_cycles(phase.largest_bytes, phase.fragments, neighbour=False)
         return replace(phase, cycles=cycles + cost.copy_cycles(int(copied.max())))
     if exchange == "no fragments":
         rates = replace(rates, fragment_cycles=0)
+    if whole_bytes:
+        copies = 1.0 if exchange == "unicast" else max(thin * phase.total_bytes / whole_bytes, 1.0)
+        sent, taken = (_port(rows[moves], end, rates, chip.n_cores) for end in (1, 3))
+        return replace(phase, cycles=cost.move_cycles(Loads(max(taken, int(sent * thin / copies)))))
     narrow, fills = np.ascontiguousarray(rows, np.int32), np.zeros((0, 3), np.int32)
-    if is_scheduled and exchange != "unicast" and len(rows) <= SCHEDULED_PIECES:
+    if exchange != "unicast" and len(rows) <= SCHEDULED_PIECES:
         loads = phase_loads(narrow, fills, chip.n_cores, 1, rates)
     else:
         units, sent, taken, behind = core_loads(narrow, fills, chip.n_cores, 1, rates).T
-        port = (
-            _unicast_port(rows[moves], rates, chip.n_cores)
-            if exchange == "unicast"
-            else max(sent.max(), taken.max())
-        )
+        port = max(int(sent.max()), int(taken.max()))
+        if exchange == "unicast":
+            port = max(_port(rows[moves], end, rates, chip.n_cores) for end in (1, 3))
         loads = Loads(int(port), _cycles(units), _cycles(behind))
-    assert isinstance(cost, LoadCosts)
     return replace(phase, cycles=cost.move_cycles(loads))
 
 
@@ -91,8 +102,7 @@ def _cycles(units: Ints) -> int:
     return -(-int(units.max()) // UNITS)
 
 
-def _unicast_port(rows: Ints, rates: MoveRates, n_cores: int) -> int:
-    """Return the cycles of the busiest port where every run is sent to the one core that takes it."""
+def _port(rows: Ints, end: int, rates: MoveRates, n_cores: int) -> int:
+    """Return the cycles of the busiest sender (1) or receiver (3) where every run is sent to the one core it is for."""
     cycles = -(-rows[:, 5] // rates.bytes_per_cycle) + rates.fragment_cycles
-    ports = [np.bincount(rows[:, end], cycles, n_cores).max(initial=0) for end in (1, 3)]
-    return int(max(ports))
+    return int(np.bincount(rows[:, end], cycles, n_cores).max(initial=0))

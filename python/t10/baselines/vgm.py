@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import prod
 
+from t10.baselines.checked import check_tiles
 from t10.baselines.load_compute_store import Shared, Timed, tile_bytes
 from t10.baselines.roller import Roller, best_tile
 from t10.baselines.shares import Segments, share_elements
@@ -53,6 +54,9 @@ class VgmPlan:
     """A model's operators in order."""
 
     operators: tuple[VgmOperator, ...]
+    n_distinct: int
+    n_executed: int
+    """Of the different operators, those of which tiles were executed; the others are too large."""
 
     @property
     def cycles(self) -> int:
@@ -71,9 +75,13 @@ class VgmPlan:
 
 
 def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> VgmPlan:
-    """Return a model's plan; raises `InfeasiblePlanError` for an operator that has no room for its smallest tile."""
+    """Return a model's plan, some tiles of every different operator executed.
+
+    Raises `InfeasiblePlanError` for an operator that has no room for its smallest tile.
+    """
     known: dict[Hashable, Timed] = {}
     found: list[VgmOperator] = []
+    n_executed = 0
     buffer = chip.shift_buffer_bytes if system.splits_sums else 0
     for spec, regions in zip(graph.operators, regions_of(graph, chip.n_cores), strict=True):
         shared = Shared.of(graph, spec, chip.n_cores)
@@ -81,9 +89,10 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> V
         key = (_nameless(shared), room // ROOM_BYTES)
         if key not in known:
             known[key] = best_tile(shared, chip, cost, room // ROOM_BYTES * ROOM_BYTES, system)
+            n_executed += check_tiles(graph, shared, known[key].tiling, chip.n_cores)
         sub = tile_bytes(spec, known[key].tiling)
         found.append(VgmOperator(spec.name, known[key], replace(regions, sub_bytes=sub)))
-    return VgmPlan(tuple(found))
+    return VgmPlan(tuple(found), len(known), n_executed)
 
 
 def regions_of(graph: Graph, n_cores: int) -> Iterator[Regions]:
