@@ -16,6 +16,8 @@ ROLLER, SPLIT = "Roller", "Roller, split sums"
 POPART = "PopART 0.6"
 PUBLISHED_CYCLES = {FRAME: 1_200_321, "vit-b32": 1_037_294, "bert-large": 3_656_791}
 PAPER_SPEEDUP = 1.69
+NEAR = 1.2
+"""An average agrees within this factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,14 @@ def _speed(known: Known) -> list[Claim]:
             average, best = mean(ratios.values()), max(ratios.values())
             text = f"{average:.2f}x in geometric mean over {len(ratios)}, up to {best:.2f}x"
             text += f", least {min(ratios.values()):.2f}x"
+            is_near = PAPER_SPEEDUP / NEAR <= average <= PAPER_SPEEDUP * NEAR
             why = note if faster == PUBLISHED else f"{note}; ours is on the fused graph"
             found.append(
                 Claim(
                     f"{faster} against {slower}",
                     "1.69x average, up to 3.3x",
                     text,
-                    average >= PAPER_SPEEDUP,
+                    is_near,
                     why,
                 )
             )
@@ -116,9 +119,10 @@ def _speed(known: Known) -> list[Claim]:
         found.append(
             Claim(
                 "ours against T10 as published",
-                "(asked: 1.3x, never slower)",
+                "(not in the paper)",
                 text,
                 min(ratios.values()) >= 1,
+                "a model is slower than as published",
             )
         )
     ratios = known.speedups(POPART, SPLIT)
@@ -127,7 +131,15 @@ def _speed(known: Known) -> list[Claim]:
         why = (
             "our stand-in for PopART has our codelets and exact prices: nothing of its black box is slow here"
         )
-        found.append(Claim("Roller against PopART", "1.38x", text, mean(ratios.values()) >= 1, why))
+        found.append(
+            Claim(
+                "Roller against PopART",
+                "1.38x",
+                text,
+                1.38 / NEAR <= mean(ratios.values()) <= 1.38 * NEAR,
+                why,
+            )
+        )
     return found
 
 
@@ -139,7 +151,7 @@ def _shares(known: Known) -> list[Claim]:
             continue
         shares = [100 * row.transfer_cycles / row.cycles for row in rows]
         text = ", ".join(f"{row.model}-{row.batch} {s:.0f} %" for row, s in zip(rows, shares, strict=True))
-        agrees = min(shares) >= low - 10 and max(shares) <= high + 10
+        agrees = min(shares) >= low and max(shares) <= high
         why = (
             ""
             if agrees
@@ -154,7 +166,7 @@ def _shares(known: Known) -> list[Claim]:
                 f"bandwidth per core, {system}",
                 paper,
                 text,
-                max(speeds) >= float(paper[:4]),
+                float(paper[:4]) <= min(speeds) and max(speeds) <= float(paper[5:9]),
                 "small phases at batch 1 wait for 300 cycles of synchronisation each",
             )
         )
@@ -178,6 +190,8 @@ def _per_operator(known: Known) -> list[Claim]:
                     "> 80 % faster, < 10 % slower, up to 10.79x",
                     text,
                     better > 0.8 and worse < 0.1,
+                    "an operator is charged what moves before it: small ones lose some hundred cycles where a value "
+                    "lies as another operator wants it; over a shared memory all begin from equal shares",
                 )
             )
     return found
@@ -191,7 +205,10 @@ def _sizes(known: Known) -> list[Claim]:
     ]
     text = "; ".join(failed) or "everything that was tried fits"
     is_nerf = any(line.startswith(FRAME) for line in failed)
-    found = [Claim("PopART cannot run NeRF", "a cross at any batch", text, is_nerf)] if known.rows else []
+    why = "of our stand-in, a layer's result lies as the next one wants it: there is no second copy"
+    found = (
+        [Claim("PopART cannot run NeRF", "a cross at any batch", text, is_nerf, why)] if known.rows else []
+    )
     frame = known.row(FRAME, 1, OURS)
     if frame is not None:
         found.append(

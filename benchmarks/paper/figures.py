@@ -92,7 +92,9 @@ def operators(known: Known) -> str:
 
 
 def memories(known: Known) -> str:
-    """Return time, and how many operators rotate, against the memory of a core."""
+    """Return time, and how many operators rotate, against the memory of a core; empty without rows."""
+    if not _varied(known, "sram_bytes", OURS):
+        return ""
     figure = new_figure(8, 3.8)
     axes = figure.add_subplot()
     other = axes.twinx()
@@ -116,7 +118,9 @@ def memories(known: Known) -> str:
 
 
 def cores(known: Known) -> str:
-    """Return figure 21: time against the number of cores."""
+    """Return figure 21: time against the number of cores; empty without rows."""
+    if not _varied(known, "n_cores", OURS):
+        return ""
     figure = new_figure(8, 3.6)
     axes = figure.add_subplot()
     for system in (SPLIT, OURS):

@@ -28,7 +28,7 @@ CHIP = "ipu-mk2"
 ALL = tuple(SYSTEMS)
 SPLIT = "Roller, split sums"
 OURS = ("ours", "T10 as published")
-MEMORIES_KIB = (96, 128, 192, 256, 384)
+MEMORIES_KIB = (64, 96, 192)
 """Memory of a core from which it is seen where plans begin to rotate."""
 CORES = (368, 736)
 
@@ -40,17 +40,19 @@ POINTS = (
     Point("vit-b32", 1, MAIN),
     Point(FRAME, 1, MAIN),
     Point("bert-large", 1, MAIN),
-    Point("opt-13b", 1, MAIN),
     *(Point("retnet-1.3b", 1, OURS, f"ipu-mk2:sram_bytes={size}KiB") for size in MEMORIES_KIB),
+    *(
+        Point(model, 1, ("T10 as published",), "ipu-mk2", "t10-paper")
+        for model in ("vit-b32", FRAME, "bert-large")
+    ),
     Point("retnet-1.3b", 1, ALL),
+    Point("opt-13b", 1, MAIN),
     Point("resnet18", 1, MAIN),
-    Point("opt-1.3b", 1, MAIN),
     Point("llama2-13b", 1, MAIN),
     *(Point("retnet-1.3b", 1, ("ours", SPLIT), f"ipu-mk2:n_cores={cores}") for cores in CORES),
     Point("vit-b32", 1, ALL),
     Point("vit-b32", 8, MAIN),
     Point("bert-large", 8, MAIN),
-    *(Point(model, 1, OURS, "ipu-mk2", "t10-paper") for model in ("vit-b32", FRAME)),
 )
 
 

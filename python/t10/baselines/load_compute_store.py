@@ -21,7 +21,7 @@ from t10.cost import CostModel
 
 ALIGNMENT_BYTES = 8
 THIN = 8
-"""Estimates look at one core of so many."""
+"""Estimates look at the first of so many parts of the cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,14 @@ def timed(
 
     whole_bytes = 0 if is_exact else sum(prod(each.shape) * size_bytes(each.dtype) for each in spec.operands)
 
-    thin = 1
-
     def price(runs: list[Ints]) -> Phase:
-        return priced(runs, chip, cost, exchange, whole_bytes=whole_bytes, thin=thin)
+        return priced(runs, chip, cost, exchange, whole_bytes=whole_bytes)
 
     for wave, waves in _alike(n_waves, is_uniform=True):
         places = np.arange(wave * chip.n_cores, (wave + 1) * chip.n_cores, dtype=np.int64)
         places = places[places < tiling.n_tiles(spec) * tiling.splits]
-        thin = 1 if is_exact or len(places) < THIN * THIN else THIN
-        places = places[::thin]
+        if not is_exact:
+            places = places[: max(len(places) // THIN, THIN)]
         cores = places % chip.n_cores
         phases = [
             (price(load_runs(shared, tiling, places, step, cores)), steps)

@@ -1,9 +1,9 @@
 """As PopART runs models: an operator's plan as poplin chooses it, one mapping per tensor for life.
 
 poplin takes the fastest plan whose temporary memory is within a part of a core's (`availableMemoryProportion`, 0.6
-unless the user says otherwise), whatever else lives. A weight is mapped as its reader wants it, its replicas
-sharing it; a result lies as its operator left it; every other use is rearranged. Whether the model fits is found out at the end.
-The plans are plans like ours without rotation, so that they run on the same simulator.
+unless the user says otherwise), whatever else lives. A weight is mapped as its reader wants it, its replicas sharing
+it; a result lies as its operator left it; every other use is rearranged. Whether the model fits is found out at the
+end. The plans are plans like ours without rotation, so that they run on the same simulator.
 """
 
 from __future__ import annotations

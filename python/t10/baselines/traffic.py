@@ -60,12 +60,11 @@ def priced(
     exchange: Exchange,
     *,
     whole_bytes: int = 0,
-    thin: int = 1,
 ) -> Phase:
     """Return what a phase of these runs takes.
 
     With `whole_bytes`, those of all tensors that it reads, it is only estimated: by its busiest ports, as if everything
-    were wanted equally often; `runs` are then those of one core of `thin`.
+    were wanted equally often.
     """
     rows = np.concatenate(runs) if runs else np.zeros((0, 6), np.int64)
     if not len(rows):
@@ -83,9 +82,9 @@ def priced(
     if exchange == "no fragments":
         rates = replace(rates, fragment_cycles=0)
     if whole_bytes:
-        copies = 1.0 if exchange == "unicast" else max(thin * phase.total_bytes / whole_bytes, 1.0)
+        copies = 1.0 if exchange == "unicast" else max(phase.total_bytes / whole_bytes, 1.0)
         sent, taken = (_port(rows[moves], end, rates, chip.n_cores) for end in (1, 3))
-        return replace(phase, cycles=cost.move_cycles(Loads(max(taken, int(sent * thin / copies)))))
+        return replace(phase, cycles=cost.move_cycles(Loads(max(taken, int(sent / copies)))))
     narrow, fills = np.ascontiguousarray(rows, np.int32), np.zeros((0, 3), np.int32)
     if exchange != "unicast" and len(rows) <= SCHEDULED_PIECES:
         loads = phase_loads(narrow, fills, chip.n_cores, 1, rates)
