@@ -67,7 +67,7 @@ lit: dev  ## lit: test/**/*.mlir
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: pytest
-pytest: dev  ## pytest: test/unit and test/e2e; of the slow tests a fifth, drawn by the commit
+pytest: dev  ## pytest: test/unit and test/e2e; of the slow tests a tenth, drawn by the commit
 	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --draw-slow
 
 .PHONY: quick

@@ -27,16 +27,16 @@ settings.load_profile("ci")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `make pytest` asks for."""
     parser.addoption(
-        "--draw-slow", action="store_true", help="of slow tests run a fifth, drawn by the commit"
+        "--draw-slow", action="store_true", help="of slow tests run a tenth, drawn by the commit"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out four fifths of the slow tests where a part of them is asked for."""
+    """Leave out nine tenths of the slow tests where a part of them is asked for."""
     if not config.getoption("--draw-slow"):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
-    kept = {item.nodeid for item in drawn(slow, -(-len(slow) // 5), name=lambda item: item.nodeid)}
+    kept = {item.nodeid for item in drawn(slow, -(-len(slow) // 10), name=lambda item: item.nodeid)}
     left_out = [item for item in slow if item.nodeid not in kept]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

@@ -76,6 +76,7 @@ def test_its_assembly_and_its_poplar_program_do_on_16_tiles(name: str, tmp_path:
         np.testing.assert_array_equal(by_code.outputs[output], due)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drawn(FIRST, 3, f"{commit()} codelets"))
 def test_every_codelet_assembles_alone(name: str) -> None:
     """No codelet leans on another's labels or symbols: a vertex can be taken out and run on a sampled tile."""
@@ -85,6 +86,7 @@ def test_every_codelet_assembles_alone(name: str) -> None:
         assert codelet.entry in image.symbols
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", drawn(FIRST, 3, f"{commit()} graphs"))
 def test_its_graph_says_all_of_the_program(name: str) -> None:
     """Written as IR, printed, parsed and read again it is the same program, and the same C++ comes of it."""

@@ -82,6 +82,7 @@ def test_every_plan_is_legal_and_runs_right_as_fast_as_predicted(name: str, chip
         assert result.peak_bytes == plan.peak_bytes <= chip.sram_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip_name", CHIPS)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_exact_way_is_never_slower(name: str, chip_name: str) -> None:

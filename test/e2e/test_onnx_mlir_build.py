@@ -59,6 +59,7 @@ class Cmake:
         return self.run("-S", ROOT / "examples" / "onnx-mlir", "-B", self.build, "-G", "Ninja", *options)
 
 
+@pytest.mark.slow
 def test_a_build_with_onnx_mlir_makes_a_program(cmake: Cmake, tmp_path: Path) -> None:
     for done in (cmake.configure(**CHOSEN), cmake.run("--build", cmake.build)):
         assert done.returncode == 0, done.stdout + done.stderr

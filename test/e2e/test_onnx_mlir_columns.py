@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.onnx_mlir_columns import as_columns
 
 import t10
@@ -13,6 +14,7 @@ from t10.random_inputs import random_inputs
 TEXT = Path(__file__).parent / "Inputs" / "onnx_mlir" / "unet_dynamo.ir.mlir"
 
 
+@pytest.mark.slow
 def test_columns_cost_no_more_than_convolutions(tmp_path: Path) -> None:
     text, n_apart = as_columns(TEXT.read_text())
     assert n_apart == 3

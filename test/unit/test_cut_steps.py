@@ -14,20 +14,21 @@ from support.random_specs import random_operator
 from support.simulation import chip_of, plan_of, random_values, scheduled
 
 from t10.codelets.image import assembled
-from t10.core.arrays import Ints
-from t10.core.contiguous_parts import is_cut, part_lengths, sub_task_parts
+from t10.core.arrays import Floats, Ints
+from t10.core.contiguous_parts import box_begins, is_cut, sub_task_parts
 from t10.core.costs import nest_cycles
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
+from t10.core.sub_task_nest import whole_axes
 from t10.cost import IpuCostModel, operator_cycles
-from t10.cost.program import cost_program
+from t10.cost.program import CostCallable, cost_program
 from t10.emit.lower import lower
 from t10.errors import UnsupportedOpError
 from t10.plan.schedule import as_placed
 from t10.plan.search._batch_function import read
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
-from t10.plan.search.part_bound import least_part_cycles
+from t10.plan.search.part_bound import MOST_CORES, least_part_cycles
 from t10.sim.device import run_device
 from t10.sim.plan_level import simulate
 
@@ -146,12 +147,19 @@ def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
 
 
 def test_bounds_see_the_parts_that_cores_have() -> None:
-    for spec, plan in cut_plans(5, PLANS):
-        cores: Ints = np.arange(plan.n_cores)
-        lengths = part_lengths(spec, plan, cores)
+    """A bound is the sum over all parts of the slowest core's, of one core of each that begin at the same place."""
+    for spec, plan in cut_plans(5, 2 * PLANS):
+        roots = 1 / (1 + np.arange(len(spec.axes)))
+
+        def cycles(boxes: Ints, roots: Floats = roots) -> Floats:
+            return (boxes**roots).prod(axis=1)
+
+        begins = box_begins(plan, (0,) * len(plan.steps))
+        _, cores = np.unique(begins, axis=0, return_index=True)
+        assert len(cores) <= MOST_CORES
+        whole, due = whole_axes(spec, plan, has_zeros=True), 0.0
         for positions in product(*map(range, plan.steps)):
-            rows = [table[:, at] for table, at in zip(lengths, positions, strict=True)]
-            found = [np.stack(each, axis=1) for each in product(*rows)]
-            extents = [np.where(each.all(axis=1, keepdims=True), each, 0) for each in found]
-            due = [part.extents for part in sub_task_parts(spec, plan, positions)]
-            assert [each.tolist() for each in extents if each.any()] == [each.tolist() for each in due]
+            for part in sub_task_parts(spec, plan, positions, whole, cores):
+                due += cycles(part.extents).max()
+        found = least_part_cycles(spec, plan, read(CostCallable(len(roots), cycles)))
+        assert found == pytest.approx(due), f"{plan} of {spec}"

@@ -74,6 +74,20 @@ def test_least_sum_equals_brute_force(share: int) -> None:
     assert 0 < n_infinite < N_PROBLEMS // 8
 
 
+@pytest.mark.parametrize("share", range(4))
+def test_least_sums_with_every_state_equal_brute_force(share: int) -> None:
+    for number in range(share, N_PROBLEMS, 4):
+        n_states, factors, state_costs = random_problem(number)
+        found, _ = Elimination(n_states, factors).least_by_state(state_costs)
+        expected = np.full(sum(n_states), np.inf)
+        first = np.cumsum([0, *n_states[:-1]])
+        for chosen in product(*(range(n) for n in n_states)):
+            states = first + np.array(chosen)
+            cost = cost_of(chosen, n_states, factors, state_costs)
+            expected[states] = np.minimum(expected[states], cost)
+        assert found.tolist() == expected.tolist(), number
+
+
 def test_one_elimination_serves_any_state_costs() -> None:
     n_states, factors, _ = random_problem(17)
     once = Elimination(n_states, factors)

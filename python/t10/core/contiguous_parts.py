@@ -77,26 +77,6 @@ def box_begins(plan: OperatorPlan, positions: AxisSizes, cores: Chosen = EVERY_C
     return np.where(np.array(plan.steps) > 1, starts % np.array(plan.lengths), 0)
 
 
-def part_lengths(
-    spec: OperatorSpec, plan: OperatorPlan, cores: Ints, whole: frozenset[int] = frozenset()
-) -> tuple[Ints, ...]:
-    """Return by axis the lengths of the parts of some cores' sub-tasks, (parts, positions along it, cores).
-
-    A sub-task's parts are the products of those at its positions; `sub_task_parts` has them in the same order.
-    """
-    result: list[Ints] = []
-    for axis, n_steps in enumerate(plan.steps):
-        positions = np.arange(n_steps)[:, None] * (plan.rp[axis] if n_steps > 1 else 0)
-        begins = positions + (
-            geometry.phases(plan)[cores, axis] if n_steps > 1 else np.zeros(len(cores), np.int64)
-        )
-        inside = inside_lengths(spec, plan, axis, whole)[cores]
-        moduli = _moduli(spec, plan, axis, range(len(spec.rotatable)))
-        segments = _segments(begins, plan.box[axis], plan.lengths[axis], moduli, inside)
-        result.append(np.stack([segment.length for segment in segments] or [np.zeros_like(begins)]))
-    return tuple(result)
-
-
 def lacks_terms(
     spec: OperatorSpec,
     plan: OperatorPlan,
@@ -130,9 +110,9 @@ def _parts(
     """Return the product of every axis's segments, reduction axes innermost so that first parts come first."""
     by_axis: list[list[_Segment]] = []
     for axis, size in enumerate(sizes):
-        moduli = _moduli(spec, plan, axis, slots)
+        cuts = moduli(spec, plan, axis, slots)
         inside = inside_lengths(spec, plan, axis, whole)[cores]
-        by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], moduli, inside))
+        by_axis.append(_segments(begin[:, axis], size, plan.lengths[axis], cuts, inside))
     result: list[ContiguousPart] = []
     for chosen in product(*by_axis):
         extents = np.stack([segment.length for segment in chosen], axis=1)
@@ -146,7 +126,7 @@ def _parts(
     return tuple(result)
 
 
-def _moduli(spec: OperatorSpec, plan: OperatorPlan, axis: int, slots: Iterable[int]) -> set[int]:
+def moduli(spec: OperatorSpec, plan: OperatorPlan, axis: int, slots: Iterable[int]) -> set[int]:
     """Return the lengths along an axis after which parts and windows of some operands begin again."""
     windows = {
         geometry.window_lengths(plan, slot)[axis] for slot in slots if axis in spec.rotatable[slot].axes

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import geometry, movement
-from t10.core.arrays import Ints
+from t10.core.arrays import Ints, first_of_each
 from t10.core.chunks import chunk_slots
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import numpy_dtype, size_bytes
@@ -213,7 +213,7 @@ def _found(
     """
     pieces: list[HostPiece] = []
     while outputs.size:
-        _, once = np.unique(wanted, return_index=True)
+        once = first_of_each(wanted)
         target = np.full(n_elements + 1, -1, np.int32)
         target[wanted[once]] = outputs[once]
         pieces.append(HostPiece(variable, np.where(lies >= 0, target[lies], np.int32(-1))))

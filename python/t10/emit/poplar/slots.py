@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Ints, first_of_each
 from t10.core.device import HostPiece
 from t10.emit.poplar.tables import Tables
 from t10.errors import InputError
@@ -58,9 +58,10 @@ def slot_table(elements: NDArray[np.int32], *, is_output: bool = False) -> NDArr
 
 def _first_slots(flat: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the elements of all slots with -1 where an earlier slot holds the same."""
-    chosen, first = np.unique(flat, return_index=True)
+    held = np.flatnonzero(flat >= 0)
+    first = held[first_of_each(flat[held])]
     result = np.full_like(flat, -1)
-    result[first] = chosen
+    result[first] = flat[first]
     return result
 
 

@@ -40,6 +40,7 @@ constexpr double kRounding = 1e-12;
 constexpr std::size_t kSparse = 4;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 
 // Wider vectors where the machine has them; additions and comparisons give the same bits everywhere.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
@@ -100,6 +101,19 @@ T10_WIDE void add_rows(const double *own, const double *const *rows, std::size_t
     const double *row = rows[r];
     for (std::size_t x = 0; x < n; ++x) sums[x] += row[x];
   }
+}
+
+// Adds `more` to sums, and lowers entries of `least` to them.
+T10_WIDE void add_and_lower(double *sums, double more, double *least, std::size_t n) {
+  for (std::size_t x = 0; x < n; ++x) {
+    sums[x] += more;
+    least[x] = sums[x] < least[x] ? sums[x] : least[x];
+  }
+}
+
+// Lowers entries of `least` to sums.
+T10_WIDE void lower(const double *sums, double *least, std::size_t n) {
+  for (std::size_t x = 0; x < n; ++x) least[x] = sums[x] < least[x] ? sums[x] : least[x];
 }
 
 // A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last. `first`
@@ -177,9 +191,7 @@ class Elimination {
 
   // Returns (least sum, state of every variable, sums formed); infinity where no assignment has finite cost.
   nb::tuple minimise(const Doubles &state_costs) const {
-    if (state_costs.shape(0) != first_.back())
-      throw std::invalid_argument("minimise: expected " + std::to_string(first_.back()) + " state costs, found " +
-                                  std::to_string(state_costs.shape(0)));
+    check(state_costs);
     std::vector<std::int64_t> chosen(n_states_.size(), 0);
     double least = 0.0;
     std::size_t n_sums = 0;
@@ -190,7 +202,29 @@ class Elimination {
     return nb::make_tuple(least, chosen, n_sums);
   }
 
+  // Returns (least sum with every state, sums formed).
+  nb::tuple least_by_state(const Doubles &state_costs) const {
+    check(state_costs);
+    auto least = std::make_unique<double[]>(first_.back());
+    std::size_t n_sums = 0;
+    {
+      const nb::gil_scoped_release unlocked;
+      find_least(state_costs.data(), least.get(), n_sums);
+    }
+    double *data = least.release();
+    const nb::capsule owner(data, [](void *p) noexcept { delete[] static_cast<double *>(p); });
+    return nb::make_tuple(Column(data, {first_.back()}, owner), n_sums);
+  }
+
  private:
+  using States = std::vector<std::vector<std::size_t>>;
+
+  void check(const Doubles &state_costs) const {
+    if (state_costs.shape(0) != first_.back())
+      throw std::invalid_argument("Elimination: expected " + std::to_string(first_.back()) + " state costs, found " +
+                                  std::to_string(state_costs.shape(0)));
+  }
+
   void add(const nb::tuple &item) {
     Factor factor;
     factor.scope = nb::cast<std::vector<std::size_t>>(item[0]);
@@ -315,7 +349,7 @@ class Elimination {
   }
 
   // Returns the costs of states, infinite where another state is better in any case, and the states that are left.
-  std::vector<double> open_states(const double *state_costs, std::vector<std::vector<std::size_t>> &open) const {
+  std::vector<double> open_states(const double *state_costs, States &open) const {
     std::vector<double> costs(state_costs, state_costs + first_.back());
     open.resize(n_states_.size());
     for (std::size_t v = 0; v < n_states_.size(); ++v) {
@@ -373,12 +407,32 @@ class Elimination {
   }
 
   double solve(const double *all_costs, std::vector<std::int64_t> &chosen, std::size_t &n_sums) const {
-    std::vector<std::vector<std::size_t>> open;
+    States open;
     const std::vector<double> left = open_states(all_costs, open);
     const double *state_costs = left.data();
+    Messages messages;
+    const double constant = add_up(state_costs, open, messages, n_sums);
+    if (constant == kInfinity) return kInfinity;
+    std::vector<double> sums;
+    for (std::size_t b = buckets_.size(); b-- > 0;) {
+      const Bucket &bucket = buckets_[b];
+      const std::size_t k = n_states_[bucket.variable];
+      std::vector<const double *> rows = tables(bucket, messages);
+      for (std::size_t a = 0; a < rows.size(); ++a)
+        for (std::size_t d = 0; d < bucket.scope.size(); ++d)
+          rows[a] += bucket.addends[a].strides[d] * static_cast<std::size_t>(chosen[bucket.scope[d]]);
+      sums.resize(k);
+      add_rows(state_costs + first_[bucket.variable], rows.data(), rows.size(), k, sums.data());
+      chosen[bucket.variable] = std::min_element(sums.begin(), sums.end()) - sums.begin();
+    }
+    return constant;
+  }
+
+  // Eliminates all variables and returns the least sum.
+  double add_up(const double *state_costs, const States &open, Messages &messages, std::size_t &n_sums) const {
     for (const std::vector<std::size_t> &states : open)
       if (states.empty()) return kInfinity;
-    Messages messages(buckets_.size());
+    messages.resize(buckets_.size());
     std::vector<std::size_t> equal(buckets_.size());
     double constant = constant_;
     Names sums_by_what;
@@ -398,20 +452,67 @@ class Elimination {
       }
       if (bucket.scope.empty()) constant += (*messages[b])[0];
     }
-    if (constant == kInfinity) return kInfinity;
-    std::vector<double> sums;
+    return constant;
+  }
+
+  // Writes the least sum of all assignments with a state, for every state: variables are eliminated, and what the others
+  // add to each is handed back from the last to the first. States that another one beats count too.
+  void find_least(const double *state_costs, double *least, std::size_t &n_sums) const {
+    std::fill(least, least + first_.back(), kInfinity);
+    States open(n_states_.size());
+    for (std::size_t v = 0; v < n_states_.size(); ++v)
+      for (std::size_t s = 0; s < n_states_[v]; ++s)
+        if (state_costs[first_[v] + s] < kInfinity) open[v].push_back(s);
+    Messages messages;
+    const double constant = add_up(state_costs, open, messages, n_sums);
+    if (constant == kInfinity) return;
+    // Of every bucket what all that is eliminated after it adds, as a table over its scope.
+    std::vector<std::vector<double>> rest(buckets_.size());
     for (std::size_t b = buckets_.size(); b-- > 0;) {
       const Bucket &bucket = buckets_[b];
-      const std::size_t k = n_states_[bucket.variable];
-      std::vector<const double *> rows = tables(bucket, messages);
-      for (std::size_t a = 0; a < rows.size(); ++a)
-        for (std::size_t d = 0; d < bucket.scope.size(); ++d)
-          rows[a] += bucket.addends[a].strides[d] * static_cast<std::size_t>(chosen[bucket.scope[d]]);
-      sums.resize(k);
-      add_rows(state_costs + first_[bucket.variable], rows.data(), rows.size(), k, sums.data());
-      chosen[bucket.variable] = std::min_element(sums.begin(), sums.end()) - sums.begin();
+      if (bucket.scope.empty()) rest[b].assign(1, constant - (*messages[b])[0]);
+      for (const Addend &a : bucket.addends)
+        if (a.is_message) rest[a.number].assign(messages[a.number]->size(), kInfinity);
+      n_sums += hand_back(bucket, state_costs + first_[bucket.variable], open, messages, rest[b], rest,
+                          least + first_[bucket.variable]);
+      for (const Addend &a : bucket.addends)
+        if (a.is_message)
+          for (std::size_t i = 0; i < rest[a.number].size(); ++i)
+            if (rest[a.number][i] < kInfinity) rest[a.number][i] -= (*messages[a.number])[i];
+      rest[b] = {};
     }
-    return constant;
+  }
+
+  // Lowers `least` of a bucket's states, and what its messages' buckets are handed back, to its sums with `own_rest`.
+  std::size_t hand_back(const Bucket &bucket, const double *own, const States &open, const Messages &messages,
+                        const std::vector<double> &own_rest, std::vector<std::vector<double>> &rest,
+                        double *least) const {
+    const std::size_t depth = bucket.scope.size(), k = n_states_[bucket.variable];
+    const std::vector<const double *> all = tables(bucket, messages);
+    std::vector<std::size_t> at(depth, 0), strides(depth, 1);
+    for (std::size_t d = depth; d-- > 1;) strides[d - 1] = strides[d] * n_states_[bucket.scope[d]];
+    std::vector<const double *> rows(all.size());
+    std::vector<std::size_t> begins(all.size());
+    std::vector<double> sums(k);
+    std::size_t n_sums = 0;
+    while (true) {
+      std::size_t cell = 0;
+      std::fill(begins.begin(), begins.end(), 0);
+      for (std::size_t d = 0; d < depth; ++d) {
+        const std::size_t state = open[bucket.scope[d]][at[d]];
+        cell += strides[d] * state;
+        for (std::size_t t = 0; t < all.size(); ++t) begins[t] += bucket.addends[t].strides[d] * state;
+      }
+      for (std::size_t t = 0; t < all.size(); ++t) rows[t] = all[t] + begins[t];
+      add_rows(own, rows.data(), rows.size(), k, sums.data());
+      add_and_lower(sums.data(), own_rest[cell], least, k);
+      for (std::size_t t = 0; t < all.size(); ++t)
+        if (bucket.addends[t].is_message) lower(sums.data(), rest[bucket.addends[t].number].data() + begins[t], k);
+      n_sums += k;
+      std::size_t d = depth;
+      while (d > 0 && ++at[d - 1] == open[bucket.scope[d - 1]].size()) at[--d] = 0;
+      if (d == 0) return n_sums;
+    }
   }
 
   std::vector<const double *> tables(const Bucket &bucket, const Messages &messages) const {
@@ -423,8 +524,8 @@ class Elimination {
 
   // Returns how many sums it forms. Entries of states that are not open are left as they are: nobody reads them but with
   // infinite costs.
-  std::size_t eliminate(const Bucket &bucket, const double *own, const std::vector<std::vector<std::size_t>> &open,
-                 const Messages &messages, std::vector<double> &out) const {
+  std::size_t eliminate(const Bucket &bucket, const double *own, const States &open, const Messages &messages,
+                        std::vector<double> &out) const {
     const std::size_t depth = bucket.scope.size();
     const std::vector<std::size_t> &inner = open[bucket.variable];
     const std::size_t k = n_states_[bucket.variable], n = inner.size();
@@ -478,5 +579,6 @@ NB_MODULE(_minsum, module) {
   module.doc() = "Least sums of tables over shared variables (see _minsum.pyi for shapes).";
   nb::class_<Elimination>(module, "Elimination")
       .def(nb::init<std::vector<std::size_t>, const nb::sequence &>(), nb::arg("n_states"), nb::arg("factors"))
-      .def("minimise", &Elimination::minimise, nb::arg("state_costs"));
+      .def("minimise", &Elimination::minimise, nb::arg("state_costs"))
+      .def("least_by_state", &Elimination::least_by_state, nb::arg("state_costs"));
 }

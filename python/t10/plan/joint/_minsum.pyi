@@ -23,3 +23,9 @@ class Elimination:
         The least sum is infinite, and the states meaningless, where every assignment costs infinitely much. States that
         another one beats in any case form no sums, nor do variables that are equal to others.
         """
+
+    def least_by_state(self, state_costs: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+        """Return (least sum of all assignments with a state, for every state; sums formed); infinite where none is.
+
+        It takes about twice the sums of eliminating every variable with all of its states. Rounded as sums are.
+        """

@@ -96,7 +96,6 @@ class JointPlanner:
         starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
-        close: tuple[Ints, ...] = ()
         bound_cycles, is_small = 0, selection.n_operators <= FEW_OPERATORS
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
@@ -104,9 +103,8 @@ class JointPlanner:
             if found is None:
                 return None
             self.work_left -= found.work
-            close += found.close
             bound_cycles = max(bound_cycles, found.bound_cycles)
-            starts = [found.rows, *starts[:3], *([] if best is None else [best.rows]), *close]
+            starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
             if not is_last:
                 near = neighbours(selection, found.rows, int(found.cycles * NEAR)) if is_small else []

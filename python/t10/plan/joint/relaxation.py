@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from t10.core.arrays import Bools, Ints
+from t10.core.arrays import Bools, Floats, Ints
 from t10.plan.joint._minsum import Elimination
 from t10.plan.joint.selection import Selection
 
@@ -107,10 +107,7 @@ class Relaxation:
     def best(self, limits: Ints, price: float, region: Region | None = None) -> Line | None:
         """Return the best choice at a price under limits per operator, None where one has no row left."""
         selection, rows = self.selection, self.selection.rows
-        region = region or self.whole
-        is_open = region.is_open & (region.need_bytes <= limits[self.operator_by_row]).all(axis=1)
-        costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
-        by_state = np.minimum.reduceat(costs, selection.first_row[:-1])
+        costs, by_state = self._costs(limits, price, region or self.whole)
         least, states, n_sums = self.elimination.minimise(by_state)
         if not np.isfinite(least):
             return None
@@ -123,6 +120,25 @@ class Relaxation:
         chosen = first + np.argmin(costs[first[:, None] + columns], axis=1)
         work = n_sums + ROW_WORK * len(rows.state) + CALL_WORK
         return Line(chosen, selection.cycles(chosen), selection.idle_bytes(chosen), work)
+
+    def least_by_row(self, limits: Ints, price: float) -> tuple[Floats, int]:
+        """Return what choices with a row take at least at a price under limits per operator, and the work it was.
+
+        Rows of no choice are infinite.
+        """
+        costs, by_state = self._costs(limits, price, self.whole)
+        least, n_sums = self.elimination.least_by_state(by_state)
+        state = self.selection.rows.state
+        own = np.where(np.isfinite(costs), costs, 0.0) - np.where(np.isfinite(by_state), by_state, 0.0)[state]
+        least = np.where(np.isfinite(costs), least[state] + own, np.inf)
+        return least, n_sums + ROW_WORK * len(state) + CALL_WORK
+
+    def _costs(self, limits: Ints, price: float, region: Region) -> tuple[Floats, Floats]:
+        """Return what rows cost at a price, infinite those that are not open, and the least by state."""
+        rows = self.selection.rows
+        is_open = region.is_open & (region.need_bytes <= limits[self.operator_by_row]).all(axis=1)
+        costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
+        return costs, np.minimum.reduceat(costs, self.selection.first_row[:-1])
 
     def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0, region: Region | None = None) -> Bound:
         """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest.

@@ -50,16 +50,12 @@ WORTH_IMPROVING = 1.01
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """The rows chosen, one per operator, their cycles, what no choice can undercut, and the work it was to find out.
-
-    `close` are choices, to start from where costs are a little higher, whose states a better choice may have.
-    """
+    """The rows chosen, one per operator, their cycles, what no choice can undercut, and the work it was to find out."""
 
     rows: Ints
     cycles: int
     bound_cycles: int
     work: int = 0
-    close: tuple[Ints, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -99,9 +95,7 @@ class _Search:
         self.heap: list[_Interval] = []
         self.n_intervals = 0
         self.final = np.inf
-        self.starts = tuple(starts)
-        self.close: tuple[Ints, ...] = ()
-        for rows in self.starts:
+        for rows in starts:
             if selection.fits(rows) and (self.best is None or selection.cycles(rows) < self.best_cycles):
                 self.best, self.best_cycles = rows, selection.cycles(rows)
 
@@ -245,7 +239,7 @@ class _Search:
             self.push(top.depth, *((top.low, top.high, half) for half in halves))
 
     def narrower(self, gap: float) -> Narrowed | None:
-        """Return the problem without states in which no choice is better by more than the gap, None if that is no help.
+        """Return the problem without rows in which no choice is better by more than the gap, None if that is no help.
 
         It is one where a good choice is known of few operators, or of ones too entangled to be eliminated exactly, and
         where few states are left of them.
@@ -257,9 +251,8 @@ class _Search:
             or not self.is_closed(self.lowest, NARROWING_GAP)
         ):
             return None
-        limit, kept = self.best_cycles * (1 - gap), (self.best, *self.starts, *self.close)
-        found = narrowed(self.relaxation, self.selection, kept, limit, self.idle)
-        self.close += found.close
+        limit = self.best_cycles * (1 - gap)
+        found = narrowed(self.relaxation, self.selection, self.best, limit, self.idle)
         self.work += found.work
         return found if len(found.rows) <= NARROWER * len(self.selection.rows.state) else None
 
@@ -317,4 +310,4 @@ def solve(
     if search.best is None:
         return None
     bound_cycles = int(min(lowest, search.best_cycles))
-    return Solution(search.best, search.best_cycles, bound_cycles, search.work, search.close)
+    return Solution(search.best, search.best_cycles, bound_cycles, search.work)

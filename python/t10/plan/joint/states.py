@@ -15,6 +15,8 @@ from math import prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
+from t10.cost import CostModel
+from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
 from t10.plan.joint.candidates import listed_by_front
@@ -231,7 +233,7 @@ def _fastest(
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
     order: list[int] = marginals.ranked(step, plans, most).tolist()
-    priced = _costed_all(context, context.graph.operators[step], [plans[number] for number in order])
+    priced = _costed_all(context.cost, context.graph.operators[step], [plans[number] for number in order])
     return {each.plan: alone(each) for each in priced}
 
 
@@ -242,19 +244,23 @@ def _other_sums(
     pairs = [
         (priced, plan) for priced in states.values() for plan in alternatives(spec, priced.plan, context.chip)
     ]
-    others = _costed_all(context, spec, [plan for _, plan in pairs])
-    return {
-        other.plan: alone(other)
-        for (priced, _), other in zip(pairs, others, strict=True)
-        if other.plan not in states and _may_pay(context, spec, priced, other)
-    }
+    # An all-reduce of many cores has many rounds: only what may pay by its lower bound is counted.
+    for cost in (least_costs(context.cost), context.cost):
+        others = _costed_all(cost, spec, [plan for _, plan in pairs])
+        paying = [
+            (priced, other)
+            for (priced, _), other in zip(pairs, others, strict=True)
+            if other.plan not in states and _may_pay(context, spec, priced, other)
+        ]
+        pairs = [(priced, other.plan) for priced, other in paying]
+    return {other.plan: alone(other) for _, other in paying}
 
 
-def _costed_all(context: Context, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
+def _costed_all(cost: CostModel, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
     """Return plans of an operator with their costs."""
     if not plans:
         return []
-    arrays = evaluate_plans(spec, context.cost, plans)
+    arrays = evaluate_plans(spec, cost, plans)
     return [costed(plan, arrays, row) for row, plan in enumerate(plans)]
 
 
