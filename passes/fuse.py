@@ -14,7 +14,7 @@ from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_products import join_products
-from t10.passes.fusion.merge import merge
+from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.quotients import defer_quotients
@@ -68,6 +68,10 @@ class Fuse(Pass):
         "matrix",
         help="orders in which tensors are stored: matrix (as products are fastest) or keep",
     )
+    join: bool = option(
+        True,
+        help="join operators; if not, only what moves, widens or rounds elements is part of what reads or makes them",
+    )
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
@@ -82,7 +86,7 @@ class Fuse(Pass):
         for op in module.body.operations:
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                fuse_function(function, partials=partials, orders_kept=self.orders == "keep")
+                fuse_function(function, partials=partials, orders_kept=self.orders == "keep", joins=self.join)
         clean.run(module.operation)
         _unname_moves(module)
         for op in module.body.operations:
@@ -151,11 +155,17 @@ def _is_fused(op: Any) -> bool:
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1
 
 
-def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, orders_kept: bool = False) -> None:
+def fuse_function(
+    function: Any,
+    *,
+    partials: Partials = DEFAULT_PARTIALS,
+    orders_kept: bool = False,
+    joins: bool = True,
+) -> None:
     """Fuse the body of one `func.func`.
 
     `partials` says which sums of 16-bit floats stay in 16 bits; `orders_kept` stores every tensor in the order of its
-    dims.
+    dims; without `joins` only what moves, widens or rounds elements becomes part of other operators.
     """
 
     def is_narrow(nest: Nest) -> bool:
@@ -175,14 +185,19 @@ def fuse_function(function: Any, *, partials: Partials = DEFAULT_PARTIALS, order
     resolve_gathers(graph)
     fold_views(graph)
     move_reshapes(graph)
-    merge(graph)
+    if joins:
+        merge(graph)
+    else:
+        merge_rounding(graph)
     graph.remove_dead()
-    stay_wide(graph)
-    defer_quotients(graph)
+    if joins:
+        stay_wide(graph)
+        defer_quotients(graph)
     with function.location:
         narrow_sums(graph, is_narrow, rounds_parts)
-        split_joined(function, graph)
-        dead = join_products(function, graph)
+        if joins:
+            split_joined(function, graph)
+        dead = join_products(function, graph) if joins else []
         if not orders_kept:
             reorder(function, graph)
         write_function(function, graph)

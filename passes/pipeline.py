@@ -90,7 +90,8 @@ def compile_module(
     cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
     with module.context, ir.Location.unknown():
-        read = fused(module, progress, partials)
+        joins = options is None or not options.as_published
+        read = fused(module, progress, partials, joins=joins)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
@@ -202,15 +203,19 @@ def _stated(module: Any, name: str) -> str:
     return attributes[name].value
 
 
-def fused(module: Any, progress: Progress | None = None, partials: Partials | None = None) -> ReadModule:
+def fused(
+    module: Any, progress: Progress | None = None, partials: Partials | None = None, *, joins: bool = True
+) -> ReadModule:
     """Fuse a linalg module and return the model it holds; `partials` are f32 if not given.
+
+    Without `joins` operators stay apart (`--t10-fuse=join=false`).
 
     Needs a current context and location.
     """
     if progress:
         progress("fuse", 0, 1)
     asked = partials or Partials()
-    run(Fuse(partials=asked.kind, partials_tolerance=asked.tolerance), module)
+    run(Fuse(partials=asked.kind, partials_tolerance=asked.tolerance, join=joins), module)
     return read_graph(module)
 
 

@@ -69,6 +69,19 @@ def merge(graph: FusionGraph) -> None:
             return
 
 
+def merge_rounding(graph: FusionGraph) -> None:
+    """Put only casts that narrow behind the sums that make what they read."""
+
+    def absorb(graph: FusionGraph, root: Nest) -> bool:
+        reader = graph.only_user(root.result)
+        is_cast = (
+            isinstance(reader, Nest) and is_rounded(reader.body) and isinstance(reader.body.operands[0], Read)
+        )
+        return is_cast and _absorb_epilogue(graph, root)
+
+    _for_all(graph, absorb)
+
+
 def _for_all(graph: FusionGraph, rule: Rule) -> bool:
     changed = False
     for nest in graph.nests():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t10.cli.compare_arguments import add_compare
 from t10.cli.parsing import new_parser
 from t10.cli.reading_arguments import add_reading
 from t10.cli.shared_arguments import (
@@ -31,7 +32,7 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models")
+LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips")
 """Options that may be given several times."""
 MOST_JOBS = 1024
 EXIT_CODES = (
@@ -49,13 +50,15 @@ class Arguments:
     quiet: bool = False
     model: Path = Path()
     folder: Path = Path()
-    other: Path = Path()
+    other: Path | None = None
     chip: str = DEFAULT_CHIP
     shapes: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
+    chips: tuple[str, ...] = ()
     dtype: str | None = None
     keep_f64: bool = False
-    partials: str = "f32"
+    partials: str | None = None
+    as_published: bool = False
     partials_tolerance: float | None = None
     frontend: str = "t10"
     frontend_flags: str = ""
@@ -140,6 +143,7 @@ def parser() -> argparse.ArgumentParser:
     _add_inspecting(commands, common)
     _add_explaining(commands, common)
     _add_sweep(commands, common, whole_model)
+    add_compare(commands, common)
     _add_others(commands, common)
     return whole
 

@@ -54,16 +54,20 @@ def plan_options_of(arguments: Arguments) -> PlanOptions:
         raise InputError("--reading is for --reconcile greedy", hint="give both, or neither")
     given = {name: getattr(arguments, name) for name in OPTIONS}
     given["time_limit_seconds"] = arguments.time_limit
+    if arguments.as_published and (given["reconcile"] or "greedy") != "greedy":
+        raise InputError("--as-published is planned by Algorithm 1", hint="leave --reconcile out")
+    given["as_published"] = arguments.as_published or None
     return PlanOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def partials_of(arguments: Arguments) -> Partials:
     """Return in which type sums of f16 are kept; raises `InputError` for a tolerance that nothing asks for."""
+    kind = arguments.partials or ("f16" if arguments.as_published else "f32")
     if arguments.partials_tolerance is None:
-        return Partials(arguments.partials)
-    if arguments.partials != "auto":
+        return Partials(kind)
+    if kind != "auto":
         raise InputError("--partials-tolerance is for --partials auto", hint="give both, or neither")
-    return Partials(arguments.partials, arguments.partials_tolerance)
+    return Partials(kind, arguments.partials_tolerance)
 
 
 def loaded(folder: Folder, arguments: Arguments) -> Executable:

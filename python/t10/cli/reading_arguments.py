@@ -1,4 +1,4 @@
-"""The arguments of commands that read what `t10 compile` wrote: report, compare, manifest."""
+"""The arguments of commands that read what `t10 compile` wrote: report, manifest."""
 
 from __future__ import annotations
 
@@ -24,19 +24,6 @@ def add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
     )
     report.add_argument("--no-plots", dest="plots", action="store_false", help="tables only, write nothing")
-
-    compare = commands.add_parser(
-        "compare", parents=[common], help="what changed from one compiled model to another, by operator"
-    )
-    compare.add_argument("folder", type=Path, metavar="A", help=FOLDER)
-    compare.add_argument("other", type=Path, metavar="B", help="another one, of the same model")
-    compare.add_argument(
-        "-o", dest="output", type=Path, metavar="FILE.html", help="write a page with a sortable table"
-    )
-    compare.add_argument(
-        "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
-    )
-    compare.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
 
     manifest = commands.add_parser(
         "manifest", parents=[common, naming()], help="take a folder's files as they are, after edits by hand"

@@ -78,7 +78,7 @@ def _write_smallest(console: Console, arguments: Arguments, looking: Search, lay
     write_arrays(inputs, {f"in.{name}": array for name, array in smallest.inputs.items()})
     n_nodes = len(smallest.model.graph.node)
     command = f"t10 verify {path} --inputs {inputs} --chip {arguments.chip} --engine {arguments.engine}"
-    if arguments.partials != "f32":
+    if arguments.partials not in (None, "f32"):
         command += f" --partials {arguments.partials}"
     if arguments.partials_tolerance is not None:
         command += f" --partials-tolerance {arguments.partials_tolerance}"

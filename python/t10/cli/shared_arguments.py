@@ -24,7 +24,7 @@ def codelets_file(text: str) -> Path:
     return plugins.file(plugins.CODELETS, text)
 
 
-def add_shapes(parser: argparse.ArgumentParser) -> None:
+def add_shapes(parser: argparse._ActionsContainer) -> None:
     """Add the extents that a model leaves open."""
     parser.add_argument(
         "--shape",
@@ -139,10 +139,9 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
     parser.add_argument(
         "--partials",
         choices=KINDS,
-        default="f32",
         help="type in which sums of f16 are kept while they grow: f32; mixed: in products, f32 on a core and f16 "
         "between cores; f16, which products are summed in at twice the rate; auto: f16 in products that gain by it and "
-        "whose error is bounded by the tolerance (default: %(default)s)",
+        "whose error is bounded by the tolerance (default: f32)",
     )
     parser.add_argument(
         "--partials-tolerance",
@@ -196,6 +195,12 @@ def planning() -> argparse.ArgumentParser:
         "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
     )
     _reconciling(parser)
+    parser.add_argument(
+        "--as-published",
+        action="store_true",
+        help="plan as T10's authors did, to compare: no fusion, parts of one tensor divide those of the next, "
+        "Algorithm 1, no layout followed, sums of f16 in f16; their prices are --cost-model t10-paper",
+    )
     _caching(parser)
     return parser
 

@@ -49,6 +49,9 @@ class PlanOptions:
     `literal` by execution only, `aware` with set-up, `best` tries both. The exact method stops at a proved `gap`
     (0.001 = 0.1 %), or with the best it has after an amount of work that is the same on every machine; with
     `time_limit_seconds` also after so long, which plan that is then depends on the machine.
+
+    `as_published` plans as T10's authors did, beside our own plans: of the tensors that rotate along an axis, each
+    one's parts divide the next one's; Algorithm 1 chooses, and no operator follows the layout that its operands have.
     """
 
     parallelism: float = 0.9
@@ -60,6 +63,7 @@ class PlanOptions:
     reconcile: Method = "exact"
     gap: float = DEFAULT_GAP
     time_limit_seconds: float | None = None
+    as_published: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values outside their range."""

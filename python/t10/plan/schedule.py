@@ -129,7 +129,7 @@ def _scheduled(
     context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
 ) -> ModulePlan:
     try:
-        if options.reconcile == "greedy":
+        if options.reconcile == "greedy" or options.as_published:
             return _greedy_plan(context, fronts, options, progress, room)
         return _joint_plan(context, fronts, options, progress, room)
     except InfeasiblePlanError:
@@ -329,7 +329,9 @@ def _greedy_plan(
             progress("reconcile", 0, 1)
         choices = reconciled(context, fronts, tables, options.reading, spare)
         free = free_bytes(context, fronts, tables, choices, spare)
-        for candidate in (followed(context, fronts, choices, free, options), (fronts, choices)):
+        own = (fronts, choices)
+        candidates = (own,) if options.as_published else (followed(context, *own, free, options), own)
+        for candidate in candidates:
             plan = placing(assemble(context, *candidate, progress))
             if plan.end_bytes <= context.chip.data_end_bytes:
                 return _with_fronts(context, plan, fronts, Optimality("greedy", sum_of_cycles(plan)))

@@ -170,7 +170,8 @@ std::unique_ptr<ComputeBound> bound_of(nb::handle task, const Int64Matrix &f_op,
 }
 
 nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, nb::handle price,
-                 const ShiftTable &shift, const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only) {
+                 const ShiftTable &shift, const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only,
+                 bool asks_always) {
   Problem problem = read_problem(task);
   problem.shift_per_byte = shift.rate();
   const std::vector<Axes> rows = read_f_op(f_op, problem);
@@ -181,7 +182,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, n
   Engine engine(problem, rows,
                 {costs.sub_task.get(), costs.whole.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
                  costs.least_reduce.get()},
-                {is_pruning, is_bytes_only}, hooks(problem, rows, place, price, poll));
+                {is_pruning, is_bytes_only, asks_always}, hooks(problem, rows, place, price, poll));
   {
     const nb::gil_scoped_release unlocked;
     engine.run();
@@ -230,7 +231,7 @@ NB_MODULE(_search, m) {
   m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("price").none(),
         nb::arg("shift"), nb::arg("bound").none(), nb::arg("place"), nb::arg("poll").none(), nb::kw_only(),
         nb::arg("is_pruning") = true,
-        nb::arg("is_bytes_only") = false, "Return the front of all plans and what the search did.");
+        nb::arg("is_bytes_only") = false, nb::arg("asks_always") = false, "Return the front of all plans and what the search did.");
   m.def("count", &count, nb::arg("task"), nb::arg("f_op").noconvert(),
         "Return how many combinations of ft rows there are, each row by itself within the constraints.");
 }

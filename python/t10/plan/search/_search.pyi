@@ -45,6 +45,7 @@ def search(
     *,
     is_pruning: bool = True,
     is_bytes_only: bool = False,
+    asks_always: bool = False,
 ) -> tuple[list[tuple[int, list[int], int, int]], tuple[int, int, int, int, int, int]]:
     """Return the front of all placeable plans that fit, and counts.
 
@@ -56,8 +57,9 @@ def search(
     with it fewer plans are looked at.
     A plan of the front, least bytes first, is (row of `f_op`, ft rows of all slots one after the other, cycles, bytes
     per core); of plans equal in both the lexicographically first. `place(f_op, ft)` says whether a plan has a placement
-    that no theorem gives. `poll(done)` is called about ten times per second with the share of F_op that are done; what
-    it raises ends the search. Without `is_pruning` every plan is priced; with `is_bytes_only` all cycles are taken to
+    that no theorem gives; with `asks_always` it is asked of all plans. `poll(done)` is called about ten times per
+    second with the share of F_op that are done; what it raises ends the search. Without `is_pruning` every plan is
+    priced; with `is_bytes_only` all cycles are taken to
     be 0. Raises ValueError for more than 16 axes or operands, and for costs that are not whole numbers from 0 on.
     """
 

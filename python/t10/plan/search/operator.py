@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -101,6 +102,8 @@ class _Space:
     task: SearchTask
     cost: CostModel
     program: CostProgram
+    is_chained: bool = False
+    """Whether along every axis each tensor's parts divide the next one's."""
 
     def front(
         self, progress: SearchProgress | None, *, is_pruning: bool = True, is_bytes_only: bool = False
@@ -125,6 +128,7 @@ class _Space:
             progress,
             is_pruning=is_pruning,
             is_bytes_only=is_bytes_only,
+            asks_always=self.is_chained,
         )
         front = [
             ((tuple(self.rows[row].tolist()), _split(ft, len(self.spec.rotatable), n_axes)), cycles, n_bytes)
@@ -148,6 +152,8 @@ class _Space:
         return found
 
     def _is_placeable(self, f_op: AxisSizes, ft: FtRows) -> bool:
+        if self.is_chained and not is_chain(ft):
+            return False
         return placed_plan(self.spec, f_op, ft) is not None
 
 
@@ -305,7 +311,16 @@ def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOpt
         ft = np.array([forced.ft], np.int64)
     elif forced is not None and forced.rp is not None:
         ft = ft_of_pace(spec, forced.f_op, forced.rp)
-    return _made(spec, rows, padding, ft, chip, cost)
+    return replace(_made(spec, rows, padding, ft, chip, cost), is_chained=options.as_published)
+
+
+def is_chain(ft: FtRows) -> bool:
+    """Return whether, along every axis, of the parts of any two tensors that rotate one number divides the other."""
+    for parts in zip(*ft, strict=True):
+        rising = sorted(parts)
+        if any(more % fewer for fewer, more in pairwise(rising)):
+            return False
+    return True
 
 
 def _made(

@@ -460,7 +460,7 @@ void Engine::offer(Point point) {
 }
 
 bool Engine::is_placeable(const Point &point) {
-  if (has_closed_form(problem_, f_op_[point.f_row], point.ft.data())) return true;
+  if (!settings_.asks_always && has_closed_form(problem_, f_op_[point.f_row], point.ft.data())) return true;
   ++statistics_.n_placements;
   return hooks_.is_placeable(point.f_row, point.ft);
 }

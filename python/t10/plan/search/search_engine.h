@@ -38,6 +38,7 @@ struct CostFunctions {
 struct Settings {
   bool is_pruning = true;    // false: every plan is evaluated
   bool is_bytes_only = false;  // all cycles are taken to be 0
+  bool asks_always = false;  // plans that closed forms place are asked about, too
 };
 
 struct Hooks {

@@ -1,0 +1,1 @@
+"""The evaluation of the paper, regenerated: see `__main__`."""

@@ -1,0 +1,117 @@
+"""`docs/evaluation.md`: claims, tables and pictures from the rows there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paper.claims import CHIP, COST, OURS, POPART, PUBLISHED, ROLLER, SPLIT, Claim, Known, claims_of
+from paper.figures import FIGURES
+from paper.results import read_operators, read_rows
+from paper.systems import SYSTEMS
+
+TEXT = Path(__file__).resolve().parent / "text.md"
+"""What is written by hand; lines `<!-- NAME -->` are replaced."""
+FOLDER = "evaluation"
+
+
+def known_rows() -> Known:
+    """Return what was planned so far."""
+    return Known(read_rows(), read_operators())
+
+
+def check() -> int:
+    """Print every claim; 1 where nothing is known."""
+    claims = claims_of(known_rows())
+    for claim in claims:
+        print(f"{claim.verdict:<8} {claim.what}: paper {claim.paper}; ours {claim.ours}")
+        if claim.why and not claim.agrees:
+            print(f"         {claim.why}")
+    papers = [claim for claim in claims if not claim.paper.startswith("(")]
+    agreeing = sum(claim.agrees is True for claim in papers)
+    print(f"{agreeing} of {len(papers)} claims agree; all times are modelled")
+    return 0 if claims else 1
+
+
+def write_page(docs: Path) -> None:
+    """Write the page and its pictures."""
+    known = known_rows()
+    (docs / FOLDER).mkdir(exist_ok=True)
+    drawn = {name: draw(known) for name, draw in FIGURES.items()}
+    for name, text in drawn.items():
+        if text:
+            (docs / FOLDER / f"{name}.svg").write_text(text + "\n", encoding="utf-8")
+    parts = {
+        "claims": _claims(claims_of(known)),
+        "latency": _latency(known),
+        "exchange": _exchange(known),
+        "popart": _popart(known),
+        "memory": _memory(known),
+        **{
+            name: f"![{name}]({FOLDER}/{name}.svg)" if text else "(not planned yet)"
+            for name, text in drawn.items()
+        },
+    }
+    text = TEXT.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"<!-- {name} -->", part)
+    (docs / "evaluation.md").write_text(text, encoding="utf-8")
+
+
+def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    if not rows:
+        return "(not planned yet)"
+    lines = [headings, tuple("---" for _ in headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _claims(claims: list[Claim]) -> str:
+    rows = [
+        (each.what, each.paper, each.ours, each.verdict, "" if each.agrees else each.why) for each in claims
+    ]
+    return _table(("claim", "paper", "ours (modelled)", "", "why"), rows)
+
+
+def _latency(known: Known) -> str:
+    names = (OURS, "ours unfused", PUBLISHED, SPLIT, ROLLER, POPART)
+    rows: list[tuple[str, ...]] = []
+    for model, batch in known.points():
+        cells: list[str] = []
+        for name in names:
+            row = known.row(model, batch, name)
+            tried = known.rows.get((CHIP, COST, model, batch, name))
+            cells.append(f"{row.cycles:,}" if row else "-" if tried is None else "x")
+        rows.append((model, str(batch), *cells))
+    return _table(("model", "batch", *names), rows)
+
+
+def _exchange(known: Known) -> str:
+    names = tuple(name for name in SYSTEMS if name.startswith("Roller"))
+    rows: list[tuple[str, ...]] = []
+    for model, batch in known.points():
+        found = [known.row(model, batch, name) for name in names]
+        if all(found):
+            rows.append((model, str(batch), *(f"{row.cycles:,}" for row in found if row)))
+    return _table(("model", "batch", *names), rows)
+
+
+def _popart(known: Known) -> str:
+    names = tuple(name for name in SYSTEMS if name.startswith("PopART"))
+    rows: list[tuple[str, ...]] = []
+    for model, batch in known.points():
+        found = [known.rows.get((CHIP, COST, model, batch, name)) for name in names]
+        cells = ["-" if row is None else f"{row.cycles:,}" if row.status == "ok" else "x" for row in found]
+        rows.append((model, str(batch), *cells))
+    return _table(("model", "batch", *names), rows)
+
+
+def _memory(known: Known) -> str:
+    rows: list[tuple[str, ...]] = []
+    for key, row in sorted(known.rows.items(), key=lambda each: (each[1].system, _size(each[1].chip))):
+        if ":sram_bytes=" in row.chip and key[1] == COST:
+            shown = f"{row.cycles:,}" if row.status == "ok" else "x"
+            rows.append((row.system, row.chip.split("=")[1], shown, f"{row.rotating} of {row.operators}"))
+    return _table(("system", "memory of a core", "cycles", "operators that rotate"), rows)
+
+
+def _size(chip: str) -> int:
+    return int(chip.split("=")[1].removesuffix("KiB")) if ":sram_bytes=" in chip else 0

@@ -1,0 +1,61 @@
+"""`t10 compare A B`: what changed from one compiled model to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from t10.artefact import Folder
+from t10.cli.arguments import Arguments
+from t10.cli.terminal import say, say_json, stdout
+from t10.core.atomic import check_writable, write_text
+from t10.driver import REPORT_FILE
+from t10.report import Report, read_report
+from t10.report.compare import change_records, changes, compare_table, totals
+
+
+def compare_runs(arguments: Arguments) -> int:
+    """Print what changed from one compiled model to another: totals, then operators, largest change first."""
+    folder, other = arguments.model, arguments.other
+    assert other is not None
+    check_writable(arguments.output)
+    a, b = _report(folder), _report(other)
+    rows = changes(a, b)
+    console = stdout(quiet=arguments.quiet)
+    heads = [f"A: {_name(a, folder)}", f"B: {_name(b, other)}"]
+    if arguments.output is not None:
+        from t10.report.analyser.page import compare_page
+
+        title = f"{a.model}: two runs compared"
+        note = f"{'; '.join(heads)}. {a.statement}"
+        write_text(arguments.output, compare_page(title, note, totals(a, b), change_records(rows)))
+    if arguments.as_json:
+        head = {"format": "t10-comparison", "version": 1, "modelled": True}
+        both = {
+            side: {"folder": str(folder), "chip": report.chip.name, "cycles": report.total_cycles}
+            for side, folder, report in (("a", folder, a), ("b", other, b))
+        }
+        say_json(console, {**head, **both, "operators": change_records(rows)})
+        return 0
+    for head in heads:
+        say(console, head)
+    for name, text in totals(a, b):
+        say(console, f"{name:<14} {text}")
+    changed = sorted((row for row in rows if row.change or row.what), key=lambda row: -abs(row.change))
+    shown = changed if arguments.rows is None else changed[: arguments.rows]
+    if changed:
+        title = f"{len(changed):,} of {len(rows):,} operators changed, largest change first (modelled cycles)"
+        console.print(compare_table(tuple(shown), title))
+    else:
+        say(console, f"all {len(rows):,} operators are the same")
+    if arguments.output is not None:
+        say(console, f"wrote {arguments.output}")
+    return 0
+
+
+def _report(path: Path) -> Report:
+    """Return the report of a folder whose files are as its manifest says."""
+    return read_report(Folder.open(path).checked(REPORT_FILE))
+
+
+def _name(report: Report, folder: Path) -> str:
+    return f"{report.model} on {report.chip.name} ({report.chip.n_cores:,} cores), {folder}"

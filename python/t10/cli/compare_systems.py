@@ -1,0 +1,120 @@
+"""`t10 compare MODEL`: a model as several systems plan it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from t10.chip import ChipSpec, load_chip
+from t10.cli.arguments import DEFAULT_CHIP, Arguments
+from t10.cli.options import shapes_of
+from t10.cli.terminal import new_table, progress_bar, say, stdout
+from t10.compare import MAIN, SYSTEMS, Compared, System, compared, graph_for
+from t10.core.atomic import write_text
+from t10.core.graph import Graph
+from t10.core.partials import Partials
+from t10.cost.registry import cost_model, given
+from t10.errors import InputError
+from t10.frontend.importer import import_model
+
+HEADINGS = (
+    "chip",
+    "batch",
+    "partials",
+    "system",
+    "µs",
+    "cycles",
+    "of the first",
+    "moves",
+    "KiB/core",
+    "rotate",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What a model is planned for: a chip, an extent of its batch (as text), a type of sums."""
+
+    chip: ChipSpec
+    batch: str
+    partials: Partials
+
+
+def compare_systems(arguments: Arguments) -> int:
+    """Plan a model as several systems do and print what each makes of it."""
+    systems = _systems(arguments.only)
+    console = stdout(quiet=arguments.quiet)
+    table = new_table(*HEADINGS)
+    lines: list[tuple[str, ...]] = [HEADINGS]
+    with progress_bar(quiet=arguments.quiet) as progress:
+        for case in _cases(arguments):
+            first: Compared | None = None
+            cost = cost_model(given(arguments.cost_model), case.chip)
+            graphs: dict[bool, Graph] = {}
+            for number, system in enumerate(systems):
+                progress(f"plan as {system.name}", number, len(systems))
+                if system.joins not in graphs:
+                    graphs[system.joins] = _graph(arguments, case, joins=system.joins)
+                found = compared(graphs[system.joins], system, case.chip, cost)
+                first = first or found
+                lines.append(_line(case, found, first))
+                table.add_row(*lines[-1])
+    console.print(table)
+    for system in systems:
+        if system.joins:
+            say(console, f"{system.name}: on the graph whose operators are joined; all others on their own.")
+    if arguments.output is not None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(lines)
+        write_text(arguments.output, text.getvalue())
+        say(console, f"wrote {arguments.output}")
+    say(console, f"All times are modelled ({arguments.cost_model}).")
+    return 0
+
+
+def _systems(text: str) -> tuple[System, ...]:
+    """Return the systems that are asked for."""
+    names = MAIN if not text else tuple(SYSTEMS) if text == "all" else tuple(map(str.strip, text.split(";")))
+    unknown = [name for name in names if name not in SYSTEMS]
+    if unknown:
+        raise InputError(f"there is no system '{unknown[0]}'", hint=f"expected some of {'; '.join(SYSTEMS)}")
+    return tuple(SYSTEMS[name] for name in names)
+
+
+def _cases(arguments: Arguments) -> Iterator[_Case]:
+    """Yield every chip with every batch and every type of sums."""
+    batches = [""]
+    if arguments.varied:
+        name, equals, values = ";".join(arguments.varied).partition("=")
+        if not equals or ";" in values:
+            raise InputError("--batch is malformed or repeated (expected one NAME=1,2,4)")
+        batches = [f"{name}={value}" for value in values.split(",")]
+    chips = [load_chip(name) for name in arguments.chips or (DEFAULT_CHIP,)]
+    kinds = [Partials(kind) for kind in (arguments.partials or "f16").split(",")]
+    yield from (_Case(chip, batch, kind) for chip in chips for batch in batches for kind in kinds)
+
+
+def _graph(arguments: Arguments, case: _Case, *, joins: bool) -> Graph:
+    from t10.frontend.shapes import parse_shapes
+
+    shapes = {**shapes_of(arguments), **parse_shapes((case.batch,) if case.batch else ())}
+    return graph_for(import_model(arguments.model, shapes=shapes), joins=joins, partials=case.partials)
+
+
+def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:
+    """Return a line of the table; times are beside those of the first system."""
+    head = (case.chip.name, case.batch.partition("=")[2], case.partials.kind, found.system)
+    if found.reason:
+        return (*head, "does not fit", *("" for _ in HEADINGS[5:]))
+    ratio = "" if first.reason else f"{found.cycles / first.cycles:.2f}x"
+    return (
+        *head,
+        f"{1e6 * found.cycles / case.chip.clock_hz:,.1f}",
+        f"{found.cycles:,}",
+        ratio,
+        f"{found.transfer_cycles / max(found.cycles, 1):.0%}",
+        f"{found.peak_bytes / 1024:.0f}",
+        f"{found.rotating} of {found.n_operators}",
+    )
