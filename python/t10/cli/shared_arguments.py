@@ -24,7 +24,7 @@ def codelets_file(text: str) -> Path:
     return plugins.file(plugins.CODELETS, text)
 
 
-def add_shapes(parser: argparse._ActionsContainer) -> None:
+def add_shapes(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage] - unnamed in public
     """Add the extents that a model leaves open."""
     parser.add_argument(
         "--shape",
