@@ -11,7 +11,8 @@ from support import specs
 
 from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
-from t10.core.lengths import LINE_UNITS, line_axes, part_length, part_lengths
+from t10.core.lengths import LINE_UNITS, line_axes, part_length
+from t10.core.part_lengths import part_lengths
 from t10.cost import cost_model
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace

@@ -15,9 +15,9 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
-from t10.core.lengths import whole_lengths
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
+from t10.core.part_lengths import whole_lengths
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs

@@ -8,8 +8,8 @@ import numpy as np
 
 from t10.core.arrays import Ints
 from t10.core.geometry import partition_elements
-from t10.core.lengths import whole_lengths
 from t10.core.movement import operand_of
+from t10.core.part_lengths import whole_lengths
 from t10.plan.assemble import Context
 from t10.plan.joint.candidates import Candidates, Reading, arrival_cycles
 from t10.plan.joint.view_pairs import Piece, most_received

@@ -16,7 +16,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
-from t10.core.lengths import whole_lengths
+from t10.core.part_lengths import whole_lengths
 from t10.plan.search.placement import natural_core_order
 
 CORES_LOOKED_AT = 12

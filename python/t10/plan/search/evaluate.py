@@ -30,8 +30,8 @@ from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
-from t10.core.lengths import whole_lengths
 from t10.core.links import Links
+from t10.core.part_lengths import whole_lengths
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.core.runs import epilogue_run_axes

@@ -11,7 +11,8 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.legal import expression_of
-from t10.core.lengths import line_axes, part_lengths
+from t10.core.lengths import line_axes
+from t10.core.part_lengths import part_lengths
 
 
 @dataclass(frozen=True, slots=True)
