@@ -185,6 +185,7 @@ def test_a_bound_of_nothing_is_refused() -> None:
         computed(model, {"x": x})
 
 
+@pytest.mark.slow
 def test_the_command_bounds_and_both_engines_agree(tmp_path: Path) -> None:
     inputs = {"boxes": boxes(6)[:1], "scores": RANDOM.uniform(0, 1, (1, 2, 6)).astype(np.float32)}
     nodes = [

@@ -41,7 +41,7 @@ def test_what_one_half_does_not_get_the_other_does(monkeypatch: pytest.MonkeyPat
     assert {number // 2 for number in first} == {number // 2 for number in second} == set(range(50))
 
 
-def test_a_fifth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
+def test_a_tenth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
     root = Path(__file__).parents[2]
     words = [sys.executable, "-m", "pytest", "-q", "--collect-only", "test/unit/test_extremes.py"]
 
@@ -51,4 +51,4 @@ def test_a_fifth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
 
     every, slow, part = collected(), collected("-m", "slow"), collected("--draw-slow")
     assert every - slow < part < every
-    assert len(part & slow) == -(-len(slow) // 5)
+    assert len(part & slow) == -(-len(slow) // 10)

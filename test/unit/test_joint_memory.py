@@ -90,6 +90,7 @@ def test_no_plan_goes_beyond_a_core(sweep: Sweep) -> None:
             assert plan is None or plan.peak_bytes <= plan.capacity_bytes == chip.sram_bytes
 
 
+@pytest.mark.slow
 def test_a_plan_fits_in_the_memory_it_takes(sweep: Sweep) -> None:
     """Given just what it took with plenty, a model takes no longer than that plan does there."""
     plan, chip = sweep.exact[0], sweep.chips[0]

@@ -359,6 +359,7 @@ def test_the_integer_program_leaves_others_as_they_are() -> None:
             assert selection.cycles(polished.rows) == polished.bound_cycles == choices.least(is_open), number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room_bytes", [*drawn([900, 1400], 1), 3000])
 def test_large_problems_are_solved_the_same_every_time(
     room_bytes: int, monkeypatch: pytest.MonkeyPatch

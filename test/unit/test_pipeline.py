@@ -95,6 +95,7 @@ def _graph_text(program: DeviceProgram) -> str:
     return module_text(module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
 def test_a_plan_lowered_again_elsewhere_is_as_if_lowered_first(name: str) -> None:
     plan, cost, kept = compile_module(imported(name), CHIP).plan, IpuCostModel(CHIP), Kept()

@@ -89,6 +89,7 @@ def test_the_file_follows_the_schema(folder: Path) -> None:
     jsonschema.validate(json.loads((folder / "program" / "program.json").read_text()), program_schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", drawn([0, 1, 3, 4], 2))
 def test_description_and_program_agree_on_random_models(seed: int, tmp_path: Path) -> None:
     model, inputs = random_model(seed)

@@ -77,6 +77,7 @@ def test_so_do_the_stages_on_more_cores() -> None:
         assert staged_front(spec, CHIP, COST, OPTIONS) == expected, f"{path.stem}: {spec}"
 
 
+@pytest.mark.slow
 def test_the_stages_find_the_fronts_of_random_operators() -> None:
     for seed in drawn(range(100), N_RANDOM):
         rng = Random(seed)

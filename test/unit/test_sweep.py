@@ -147,6 +147,7 @@ def test_a_file_that_is_no_sweep_of_this_model_is_refused(tmp_path: Path, text: 
     assert kept.read_text() == text
 
 
+@pytest.mark.slow
 def test_the_command_writes_points_a_table_and_a_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
