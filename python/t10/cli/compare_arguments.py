@@ -22,8 +22,8 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
     compare.add_argument(
         "model",
         type=Path,
-        metavar="MODEL|A",
-        help="ONNX model, text of onnx-mlir, or linalg on tensors; or a folder that `t10 compile` wrote",
+        metavar="MODEL",
+        help="ONNX model, text of onnx-mlir, or linalg on tensors; or a folder A that `t10 compile` wrote",
     )
     compare.add_argument("other", type=Path, nargs="?", metavar="B", help="another folder, of the same model")
     compare.add_argument(
