@@ -19,8 +19,12 @@ COLOURS = {
 MODELLED = "modelled, chip ipu-mk2, cost model ipu"
 
 
-def _bars(axes: Any, known: Known, value: Callable[[Row], float], *, crosses: bool) -> None:
-    """Draw a bar per system beside each other for every model and batch, a cross where nothing fits."""
+def _beside_each_other(
+    known: Known, height: float, value: Callable[[Row], float], *, crosses: bool = False
+) -> tuple[Any, Any]:
+    """Return a figure and its axes: for every model and batch a bar per system, or a cross where nothing fits."""
+    figure = new_figure(11, height)
+    axes = figure.add_subplot()
     points = known.points()
     width = 0.8 / len(COLOURS)
     for place, (system, colour) in enumerate(COLOURS.items()):
@@ -32,43 +36,36 @@ def _bars(axes: Any, known: Known, value: Callable[[Row], float], *, crosses: bo
             if crosses and tried is not None and tried.status != "ok":
                 axes.text(x, 0.02, "x", color="red", ha="center", transform=axes.get_xaxis_transform())
     axes.set_xticks(range(len(points)), [f"{model}\nbatch {batch}" for model, batch in points])
+    axes.legend(frameon=False, ncols=len(COLOURS), fontsize=8)
+    return figure, axes
 
 
 def latency(known: Known) -> str:
     """Return figure 12: end-to-end latency; a cross where a system does not fit the model."""
-    figure = new_figure(11, 4)
-    axes = figure.add_subplot()
-    _bars(axes, known, lambda row: 1e3 * row.cycles / CLOCK_HZ, crosses=True)
+    figure, axes = _beside_each_other(known, 4, lambda row: 1e3 * row.cycles / CLOCK_HZ, crosses=True)
     axes.set_yscale("log")
     axes.set_ylabel("milliseconds")
     axes.set_title(f"Figure 12: latency ({MODELLED}); x: does not fit")
-    axes.legend(frameon=False, ncols=len(COLOURS), fontsize=8)
     return svg_text(figure)
 
 
 def shares(known: Known) -> str:
     """Return figure 13: the part of the time in which elements move."""
-    figure = new_figure(11, 3.6)
-    axes = figure.add_subplot()
-    _bars(axes, known, lambda row: 100 * row.transfer_cycles / row.cycles, crosses=False)
+    figure, axes = _beside_each_other(known, 3.6, lambda row: 100 * row.transfer_cycles / row.cycles)
     axes.set_ylabel("% of the time in transfers")
     axes.set_ylim(0, 100)
     axes.set_title(f"Figure 13: transfer share ({MODELLED})")
-    axes.legend(frameon=False, ncols=len(COLOURS), fontsize=8)
     return svg_text(figure)
 
 
 def bandwidth(known: Known) -> str:
     """Return figure 14: bytes that the busiest core takes by time in transfers."""
-    figure = new_figure(11, 3.6)
-    axes = figure.add_subplot()
-    _bars(
-        axes, known, lambda row: row.moved_bytes / max(row.transfer_cycles, 1) * CLOCK_HZ / 1e9, crosses=False
+    figure, axes = _beside_each_other(
+        known, 3.6, lambda row: row.moved_bytes / max(row.transfer_cycles, 1) * CLOCK_HZ / 1e9
     )
     axes.axhline(5.32, color="black", linewidth=0.8, linestyle="--")
     axes.set_ylabel("GB/s of the busiest core")
     axes.set_title(f"Figure 14: bandwidth while elements move ({MODELLED}); dashed: 4 bytes a cycle")
-    axes.legend(frameon=False, ncols=len(COLOURS), fontsize=8)
     return svg_text(figure)
 
 

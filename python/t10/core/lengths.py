@@ -1,9 +1,9 @@
 """How long the parts of an axis are: as short as covers it, along lines a whole number of what code takes at once.
 
-An axis is a *line* where it is the last dim of some operand: its elements lie side by side in a core. Lines that are
-no whole blocks of the matrix engine are filled up in copies or take a second pass, and of lines that are no whole
-number of 8 bytes all but the first begin at odd places. So parts of lines are rounded up to 16, 8 or 4 elements, the
-most of these that leave no more than a 16th of all parts to padding.
+An axis is a *line* where it is the last dim of some operand: its elements lie side by side in a core. The matrix engine
+takes whole blocks: a line that ends inside a block is copied and filled up, or takes a second pass. Code takes 8 bytes
+at once: where a line ends inside 8 bytes, all lines after the first begin at odd places. So parts of lines are rounded
+up to 16, 8 or 4 elements, the most of these that leave at most a 16th of all parts to padding.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ MOST_SLOTS = 1 << 22
 class TileWork:
     """One number per working tile.
 
-    `useful`: the part of a tile's points that are no padding, in [0, 1]. `held`, `received` and `sent`: bytes of real
-    elements of operands and result at the first step, and bytes that cross tiles while the operator runs.
+    `useful`: the part of a tile's points that lie in the tensor, not in padding, in [0, 1]. `held`, `received` and
+    `sent`: bytes of real elements of operands and result at the first step, and bytes that cross tiles while the
+    operator runs.
     """
 
     useful: np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -148,7 +149,7 @@ class _Homes:
 
 
 def _useful(spec: OperatorSpec, plan: OperatorPlan) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the part of every tile's points that are no padding."""
+    """Return the part of every tile's points that lie in the tensor, not in padding."""
     lengths, extents = np.array(plan.lengths), np.array([axis.extent for axis in spec.axes])
     real = np.clip(extents - geometry.coordinates(plan) * lengths, 0, lengths)
     return (real / np.maximum(lengths, 1)).prod(axis=1)

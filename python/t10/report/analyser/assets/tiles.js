@@ -33,7 +33,7 @@ function grid(canvas, chip, colour, outlined, pick, hover) {
 
 const METRICS = {
   held: { run: "bytes of weights that a tile keeps between operators", one: "bytes of operands and result that a tile holds, padding left out", text: Model.bytesText },
-  busy: { run: "part of the run in which a tile computes points that are no padding", one: "part of the operator's time in which a tile computes points that are no padding", text: (v) => `${(100 * v).toFixed(1)} %` },
+  busy: { run: "part of the run in which a tile computes points of the tensor, not of padding", one: "part of the operator's time in which a tile computes points of the tensor, not of padding", text: (v) => `${(100 * v).toFixed(1)} %` },
   in: { run: "bytes that a tile receives, over the time of the run", one: "bytes that a tile receives, over the operator's time", text: (v) => `${v.toFixed(3)} GB/s` },
   out: { run: "bytes that a tile sends, over the time of the run; what several tiles take is sent once", one: "bytes that a tile sends, over the operator's time; what several tiles take is sent once", text: (v) => `${v.toFixed(3)} GB/s` },
 };
