@@ -82,6 +82,9 @@ def states_of(
     # Before any plan is counted: each ranks as it would alone.
     if rankings[0].sees_views:
         rankings.append(Marginals(context, fronts, options, listed, through_views=False))
+    breadth = breadth or _breadth_of(context)
+    if breadth.of_candidates:
+        rankings[0].count_best(breadth.of_candidates, of_each_size=breadth.of_each_size)
     found = [_ranked_states(context, fronts, options, ranking, kept, breadth) for ranking in rankings]
     if len(found) == 1:
         return found[0]
@@ -92,6 +95,14 @@ def states_of(
         for priced in [_ordered({state.plan: state for each in states for state in each})]
     ]
     return _within_tables(context, united, found[0])
+
+
+def _breadth_of(context: Context) -> Breadth:
+    """Return how many states operators have by the size of the model."""
+    operators = context.graph.operators
+    if max((prod(spec.output.shape) for spec in operators), default=0) > LARGE_ELEMENTS:
+        return NARROW
+    return WIDE if len(operators) <= FEW_OPERATORS else DEEP
 
 
 def _within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
@@ -119,13 +130,9 @@ def _ranked_states(
     options: PlanOptions,
     marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]],
-    breadth: Breadth | None,
+    breadth: Breadth,
 ) -> tuple[States, ...]:
     """Return the states of every operator by one ranking."""
-    largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
-    if breadth is None:
-        breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
-        breadth = NARROW if largest > LARGE_ELEMENTS else breadth
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
