@@ -128,8 +128,8 @@ def best_kept(
     return found
 
 
-_ROUNDS = 4
-_MOST_SINGLE = 200
+_ROUNDS = 2
+_MOST_SINGLE = 64
 
 
 def _better(
