@@ -16,9 +16,13 @@ from support.engines import by_runtime
 
 import t10
 from t10.chip import load_chip
-from t10.core.off_chip import OffChip
 from t10.core.schedule import Fetch, ModulePlan
+from t10.dialect.mlir import ir
 from t10.errors import InputError, SimTrap
+from t10.frontend.importer import import_model
+from t10.passes.pipeline import module_text
+from t10.passes.registry import make
+from t10.passes.registry import run as apply
 from t10.plan.prefetch.bound import Weight, bound_cycles
 from t10.plan.prefetch.paper import Group, double_buffered
 from t10.plan.prefetch.run import Step, best_kept, run
@@ -150,7 +154,8 @@ def test_fetches_go_on_while_operators_run_as_far_as_there_is_space() -> None:
 
 
 def test_the_paper_s_buffers_hide_the_longer_of_both() -> None:
-    memory = OffChip(rate=load_chip("ipu-mk2:hbm_bandwidth=1.33e9").off_chip.rate)  # type: ignore[union-attr]
+    memory = load_chip("ipu-mk2:hbm_bandwidth=1.33e9").off_chip
+    assert memory is not None
     assert memory.cycles(100) == 100, "a byte per cycle"
     groups = [Group(50, 100), Group(300, 200), Group(10, 40)]
     assert double_buffered(groups, memory) == 100 + max(50, 200) + max(300, 40) + 10
@@ -245,3 +250,12 @@ def test_chip_files_have_memory() -> None:
     assert load_chip("ipu-mk2").off_chip is None
     with pytest.raises(InputError, match="bytes_per_second"):
         load_chip("ipu-mk2:hbm_bandwidth=2")
+
+
+def test_passes_leave_what_compile_leaves(compiled: t10.Executable, path: Path) -> None:
+    module = import_model(path).module
+    with module.context, ir.Location.unknown():
+        for name in ("t10-fuse", "t10-partition", "t10-pareto", "t10-reconcile", "t10-expand", "t10-place"):
+            chip = f'chip="{compiled.chip.name}"' if name == "t10-partition" else ""
+            apply(make(name, chip), module)
+        assert module_text(module).replace(" ", "") == compiled.module.replace(" ", "")
