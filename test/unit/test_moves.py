@@ -201,7 +201,7 @@ def test_rows_that_disagree_are_refused() -> None:
 def test_elements_that_no_home_has_are_refused() -> None:
     home = _moves.make_locator(linear_cells(10, 4), 1)
     with pytest.raises(ValueError, match="no home has"):
-        _moves.count(linear_cells(11, 2), [home], None, None, (), 2, False)
+        _moves.count(linear_cells(11, 2), [home], None, (), 2, False)
     with pytest.raises(ValueError, match="none of any source"):
         _moves.make_view(np.arange(3, dtype=np.int64), [2])
     with pytest.raises(ValueError, match="scatter"):

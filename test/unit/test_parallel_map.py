@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support import calls
 
+from t10.plan.fronts import helper as helpers
 from t10.plan.fronts import parallel_map as module
 from t10.plan.fronts.helper import Helper, started
 from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, parallel_map, usable_cores
@@ -175,7 +176,7 @@ def helpers_at_once(two_cores: None, monkeypatch: pytest.MonkeyPatch) -> list[He
         return helper
 
     monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
-    monkeypatch.setattr(module, "started", start)
+    monkeypatch.setattr(helpers, "started", start)
     return found
 
 
@@ -193,7 +194,7 @@ def test_calls_that_take_a_while_are_made_by_another_process_too(helpers_at_once
 def test_short_calls_and_those_bound_to_this_process_get_no_helper(
     two_cores: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "started", lambda: pytest.fail("a helper was started"))
+    monkeypatch.setattr(helpers, "started", lambda: pytest.fail("a helper was started"))
     assert {p for _, p in results(portable(calls.process_of, [0, 1, 2]))} == {os.getpid()}
     monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
     assert {p for _, p in results(work(calls.process_of, 5))} == {os.getpid()}

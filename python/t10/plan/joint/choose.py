@@ -106,8 +106,8 @@ class JointPlanner:
             bound_cycles = max(bound_cycles, found.bound_cycles)
             starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
-            if not is_last:
-                near = neighbours(selection, found.rows, int(found.cycles * NEAR)) if is_small else []
+            if not is_last and is_small:
+                near = neighbours(selection, found.rows, int(found.cycles * NEAR))
                 if self._settle(selection, [found.rows, *near], "fine"):
                     selection = self.selection(room_bytes)
                     continue
