@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--grids", default=GRIDS)
     options = parser.parse_args()
     print(
-        f"{'width':10} {'P':>4} {'':7} {'words':>6} {'natural':>8} {'hops':>5} {'folded':>7} {'hops':>5} {'ratio':>6} model"
+        f"{'width':10} {'P':>4} {'':7} {'words':>6} {'natural':>8} {'hops':>5} {'folded':>7} {'hops':>5} ratio model"
     )
     begin = time.process_time()
     for n in map(int, options.grids.split(",")):
@@ -73,9 +73,8 @@ def main() -> None:
                 words = -(-part * rows // 2)
                 (slow, far), (fast, near) = (step_cycles(n, each, words) for each in (natural, derived))
                 model = (n - 1 + words) / (2 + words)
-                print(
-                    f"{name:10} {n:4} {what:7} {words:6,} {slow:8,} {far:5} {fast:7,} {near:5} {slow / fast:6.1f} {model:.1f}"
-                )
+                orders = f"{slow:8,} {far:5} {fast:7,} {near:5} {slow / fast:5.1f}"
+                print(f"{name:10} {n:4} {what:7} {words:6,} {orders} {model:5.1f}")
     print(f"{time.process_time() - begin:.1f} s of CPU")
 
 
