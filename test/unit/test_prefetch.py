@@ -58,7 +58,7 @@ def network(layers: int = LAYERS) -> onnx.ModelProto:
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the network as a file."""
     file = tmp_path_factory.mktemp("prefetch") / "chain.onnx"
-    onnx.save(network(), file)
+    file.write_bytes(network().SerializeToString())
     return file
 
 
