@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,33 +25,47 @@ from planner.models import MODELS
 
 from t10.chip import load_chip
 from t10.cost.registry import cost_model
-from t10.plan.assemble import context_of
+from t10.errors import InfeasiblePlanError
+from t10.plan.assemble import Context, context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import tables_of
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.options import PlanOptions
 from t10.plan.prefetch.choose import FetchedChoice
-from t10.plan.prefetch.paper import double_buffered, inter_op, single_op
+from t10.plan.prefetch.paper import Group, double_buffered, inter_op, single_op
+from t10.plan.search.pareto import Front
 
 RATES = (0.3, 0.5, 1, 2, 4, 8, 12, 16)
 LAYERS = {"llama2-7b": 32, "llama2-13b": 40, "opt-1.3b": 24, "opt-13b": 40, "retnet-1.3b": 24}
 """Language models of which there is one layer, and how many they have."""
+Way = Callable[[Context, tuple[Front, ...]], tuple[Group, ...]]
+"""How operators are grouped."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A model at a rate, in TB/s; times in cycles, those of the paper's two ways with our plans of operators."""
+    """A model at a rate, in TB/s; times in cycles, those of the paper's two ways with our plans of operators.
+
+    None where an operator does not fit in the paper's buffer to execute in.
+    """
 
     model: str
     batch: int
     rate: float
-    single_op: int
-    inter_op: int
+    single_op: int | None
+    inter_op: int | None
     ours: int
     ideal: int
     bound: int
     n_kept: int
     milliseconds: float
+
+
+def _groups(way: Way, context: Context, fronts: tuple[Front, ...], repeats: int) -> tuple[Group, ...] | None:
+    try:
+        return way(context, fronts) * repeats
+    except InfeasiblePlanError:
+        return None
 
 
 def rows(name: str, batch: int, chip_name: str, rates: list[float]) -> Iterator[Row]:
@@ -62,7 +76,7 @@ def rows(name: str, batch: int, chip_name: str, rates: list[float]) -> Iterator[
     context = context_of(graph, chip, cost)
     planner = JointPlanner(context, fronts, options, {})
     choice = FetchedChoice(context, planner, tables_of(context, fronts), repeats)
-    single, inter = (way(context, fronts) * repeats for way in (single_op, inter_op))
+    single, inter = (_groups(way, context, fronts, repeats) for way in (single_op, inter_op))
     for rate in rates:
         memory = load_chip(f"{chip_name}{',' if ':' in chip_name else ':'}hbm_bandwidth={rate}TB/s").off_chip
         assert memory is not None
@@ -73,8 +87,8 @@ def rows(name: str, batch: int, chip_name: str, rates: list[float]) -> Iterator[
             name,
             batch,
             rate,
-            double_buffered(single, memory),
-            double_buffered(inter, memory),
+            None if single is None else double_buffered(single, memory),
+            None if inter is None else double_buffered(inter, memory),
             found.run.cycles,
             choice.ideal(memory),
             choice.bound(memory),
@@ -100,7 +114,8 @@ def main() -> None:
         for row in rows(
             name, options.batch, options.chip, [float(rate) for rate in options.rates.split(",")]
         ):
-            cycles = f"{row.single_op:11,} {row.inter_op:11,} {row.ours:11,}"
+            papers = ["-" if each is None else f"{each:,}" for each in (row.single_op, row.inter_op)]
+            cycles = f"{papers[0]:>11} {papers[1]:>11} {row.ours:11,}"
             shares = f"{row.ideal / row.ours:8.1%} {row.bound / row.ours:8.1%}"
             print(
                 f"{name:12} {row.rate:5g} {cycles} {row.milliseconds:8.3f} {shares} {row.n_kept:4}",
