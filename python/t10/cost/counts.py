@@ -57,3 +57,8 @@ def learn(counts: Mapping[Step, Mapping[AxisSizes, int]]) -> None:
     """Keep what another process counted."""
     for step, cycles in counts.items():
         _kept_of(step).update(cycles)
+
+
+def forget() -> None:
+    """Count everything anew."""
+    _kept_of.cache_clear()
