@@ -16,8 +16,11 @@ from support.engines import by_runtime
 
 import t10
 from t10.chip import load_chip
+from t10.cli.arguments import parse
+from t10.cli.options import chip_of
 from t10.core.schedule import Fetch, ModulePlan
 from t10.dialect.mlir import ir
+from t10.emit.target import check_target
 from t10.errors import InputError, SimTrap
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import module_text
@@ -259,3 +262,15 @@ def test_passes_leave_what_compile_leaves(compiled: t10.Executable, path: Path) 
             chip = f'chip="{compiled.chip.name}"' if name == "t10-partition" else ""
             apply(make(name, chip), module)
         assert module_text(module).replace(" ", "") == compiled.module.replace(" ", "")
+
+
+def test_the_command_line_takes_a_bandwidth() -> None:
+    given = parse(["compile", "m.onnx", "-o", "out", "--chip", "test-4", "--hbm-bandwidth", "2 TB/s"])
+    memory = chip_of(given).memory
+    assert memory is not None
+    assert memory.bytes_per_second == 2e12
+
+
+def test_no_code_is_emitted_that_fetches() -> None:
+    with pytest.raises(t10.errors.T10Error, match="off-chip memory"):
+        check_target(load_chip("ipu-mk2+hbm"))
