@@ -274,3 +274,13 @@ def test_the_command_line_takes_a_bandwidth() -> None:
 def test_no_code_is_emitted_that_fetches() -> None:
     with pytest.raises(t10.errors.T10Error, match="off-chip memory"):
         check_target(load_chip("ipu-mk2+hbm"))
+
+
+def test_the_bound_keeps_what_fits_beside_an_operator() -> None:
+    steps = [Step(1, 4, 1, 3, 10)] * 4
+    weights = [Weight(step.rest_bytes, step.used_bytes, step.load_cycles) for step in steps]
+    # Two of four stay beside one that runs, and no more: two are fetched, one behind the other.
+    best = best_kept(steps, 10)
+    assert best is not None
+    assert len(best[0]) == 2
+    assert bound_cycles(4, weights, 10, 0) == 20 <= best[1].cycles
