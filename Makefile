@@ -117,6 +117,17 @@ page: dev  ## Open report.html in a headless Chromium, which npm fetches: two wi
 	@cp build/page/demo/report.html build/page/report.html
 	@node tools/check_page.cjs build/page build/page/report.html build/page/compare.html
 
+.PHONY: pictures
+pictures: page  ## Renew docs/images: pictures of report.html, and of a plan as `t10 explain` draws it
+	@cp build/page/report-*.png docs/images/
+	@$(BIN)/python tools/make_pictures.py
+
+.PHONY: site
+site: $(VENV)/.made  ## The documentation as a web site with search, in build/site/html
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mkdocs>=1.6,<2' 'mkdocs-material==9.8.2'
+	@$(BIN)/python tools/make_site.py build/site/pages
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 ##@ Before a commit
 
 .PHONY: format

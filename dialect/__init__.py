@@ -1,1 +1,1 @@
-"""MLIR side of T10: the binding seam (`mlir`) and the dialects `rtensor` and `ipu`."""
+"""The dialects `rtensor` and `ipu`, and the only import of MLIR's Python bindings (`mlir.py`)."""

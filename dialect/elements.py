@@ -1,4 +1,4 @@
-"""Elements of tensor constants: how many stand in the text, and how those of resources are read.
+"""Elements of tensor constants: how many the text holds, and how resources are read.
 
 ```
 %c = arith.constant dense<[1, 2, 3]> : tensor<3xi64>                 up to `MAX_INLINE` elements

@@ -1,4 +1,4 @@
-"""The `rtensor` dialect: what linalg cannot say about computing on cores that hand tensors round.
+"""The `rtensor` dialect: layouts, plans and the compute-shift program of operators on cores that rotate tensors.
 
 It has two levels. [Follow one matmul](follow-one-matmul.md) shows both.
 

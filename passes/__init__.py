@@ -1,1 +1,1 @@
-"""Passes over MLIR, one per file: each reads values from the IR, calls the planner on them and writes back."""
+"""Passes over MLIR, one per file. Each reads values from the IR, calls the planner, and writes back."""

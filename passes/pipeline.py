@@ -1,4 +1,4 @@
-"""The road from linalg to a program for the chip, as the drivers take it: the passes of `t10-opt`, in process.
+"""From linalg to a program for the chip: the passes of `t10-opt`, run in process by the drivers.
 
 `compile_module` leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile
 --t10-expand --t10-place` leave. Nobody looks before the choice, so native search takes the place of the three passes

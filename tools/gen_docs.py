@@ -2,8 +2,9 @@
 """Write the generated pages of docs/, or check with --check that they are up to date.
 
 `docs/dialect-rtensor.md`, `docs/dialect-ipu.md`, `docs/passes.md`, `docs/follow-one-matmul.md`, `docs/isa.md`,
-`docs/operators.md` and `docs/*.schema.json` come whole from the definitions; in `docs/t10-opt.md`, `docs/cli.md` and
-`docs/ipu-backend.md` the text between `<!-- begin generated: NAME -->` and `<!-- end generated -->` is replaced.
+`docs/operators.md` and `docs/*.schema.json` come whole from the definitions. In `docs/t10-opt.md`, `docs/cli.md`,
+`docs/ipu-backend.md`, `docs/layout.md` and `docs/benchmarks.md` the text between `<!-- begin generated: NAME -->` and
+`<!-- end generated -->` is replaced.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+from docstring_tables import packages_table, scripts_table
 
 from t10.artefact import manifest_schema
 from t10.cli.help_page import command_tables
@@ -54,6 +57,10 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "codelets.schema.json", json_text(codelets_schema())
     cli = docs / "cli.md"
     yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
+    layout = docs / "layout.md"
+    yield layout, with_regions(layout.read_text(encoding="utf-8"), {"packages": packages_table()})
+    benchmarks = docs / "benchmarks.md"
+    yield benchmarks, with_regions(benchmarks.read_text(encoding="utf-8"), {"scripts": scripts_table()})
     backend = docs / "ipu-backend.md"
     yield backend, with_regions(backend.read_text(encoding="utf-8"), backend_regions())
     opt = docs / "t10-opt.md"

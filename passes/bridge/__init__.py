@@ -1,1 +1,1 @@
-"""Between IR and values: linalg operators read as `t10.core` expressions, plans written back as attributes."""
+"""Between IR and values: linalg operators read as `t10.core` expressions, plans written as attributes."""

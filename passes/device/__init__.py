@@ -1,1 +1,1 @@
-"""Device programs as IR of the `ipu` dialect, and back."""
+"""Device programs to the `ipu` dialect and back."""

@@ -1,4 +1,4 @@
-"""What the nodes of a `FusionGraph` want of storage orders, as relations between tensors (`plan.memory.storage`)."""
+"""Storage orders that the nodes of a `FusionGraph` prefer, as relations between tensors (`plan.memory.storage`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of operators: the ONNX node's, with what the operator does where a node became several."""
+"""Names of operators: the name of the ONNX node, with a suffix if a node became several operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reshapes moved out of the way, so that what computes element by element meets its producer.
+"""Reshapes moved, so that elementwise operations follow their producer directly.
 
 ```
 expand(matmul[8, m, n]) + mask[2, 4, ...]   ->   matmul over (2, 4, m, n) + mask      (expand the producer)

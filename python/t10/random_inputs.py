@@ -1,4 +1,4 @@
-"""Inputs for a model that nobody gave any: reproducible, and within the ranges that the model can take.
+"""Random inputs of a model: reproducible, and within the ranges that the model accepts.
 
 random_inputs(graph, seed)                      # floats are standard normal, integers small
 random_inputs(graph, seed, reach=LARGE[0])      # as large as their types allow

@@ -128,6 +128,7 @@ def test_numbers_of_a_chip_are_changed_by_its_name() -> None:
     ("name", "message"),
     [
         ("test-16:speed=9", "found 'speed=9', expected FIELD=NUMBER"),
+        ("test-16:n_core=3", r"found 'n_core=3', expected FIELD=NUMBER \(did you mean n_cores=3\?\)"),
         ("test-16:sync_cycles", "found 'sync_cycles', expected FIELD=NUMBER"),
         ("test-16:name=x", "found 'name=x', expected FIELD=NUMBER"),
         ("test-16:sync_cycles=many", "field sync_cycles: input should be a valid integer"),

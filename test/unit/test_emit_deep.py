@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from support import specs
 
 from t10.chip import load_chip
@@ -9,6 +11,8 @@ from t10.core.device import DeviceProgram
 from t10.cost import IpuCostModel
 from t10.emit.exchange_code import PHASE_BYTES
 from t10.emit.lower import lower
+from t10.emit.poplar.program_text import program_text
+from t10.emit.poplar.tables import Tables
 from t10.plan.schedule import plan_module
 
 CHIP = load_chip("test-16")
@@ -59,3 +63,19 @@ def test_vertices_of_one_state_have_the_same_words() -> None:
         for state in {group.state_address_bytes for group in one.groups}:
             assert words_by_state.setdefault(state, words) == words
     assert len(words_by_state) < len(made.compute_sets)
+
+
+def test_equal_layers_are_one_function_called_with_what_differs() -> None:
+    """Of 12 layers the first is alone: its input has another layout. A further equal layer adds one call."""
+    few, many = (program_text(program(n), Tables(), {}) for n in (6, 12))
+    functions = re.findall(r"^Sequence (\w+)\(Builder &b, const (\w+) &\w\)", many, re.MULTILINE)
+    assert functions == [("linear0", "Memory"), ("linear1", "Operator")]
+    calls = re.findall(r"model\.add\(linear1\(b, \{\"(\w+)\",\s+\{(.*?)\}", many, re.DOTALL)
+    assert [name for name, _ in calls] == [f"linear{n}" for n in range(1, 12)]
+    assert len({given for _, given in calls}) == 11
+    assert len(re.findall(r"b\.vertices", many)) == len(re.findall(r"b\.vertices", few))
+    assert 'b.compute_set(o.label("sub_task:"))' in many
+
+
+def test_a_program_of_shared_functions_is_written_alike_every_time() -> None:
+    assert program_text(program(6), Tables(), {}) == program_text(program(6), Tables(), {})

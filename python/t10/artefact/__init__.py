@@ -1,4 +1,4 @@
-"""The output folder of `t10 compile` as one artefact: a manifest with a digest per file, checked by whoever reads it.
+"""Output folders: the manifest, its digests, and replacing a folder.
 
     with written(where, about) as into:        # all files of a new folder; they appear with the manifest, or not at all
         (into / "module.mlir").write_text(text)

@@ -1,5 +1,5 @@
-"""Other systems on the same chip under the same prices, to compare with: only what a system may choose differs.
+"""Other systems on the same chip under the same costs: load-compute-store with Roller's tiles, PopART's plans.
 
 `vgm` is load-compute-store over a virtual global memory, with aligned tiles as Roller's; `poplin` has one mapping per
-tensor for life. Both are executed (`execute`) before their times are believed.
+tensor for life. Both are executed (`execute`) before their times are used.
 """

@@ -1,4 +1,4 @@
-"""Some tiles of a tiling, executed before its time is believed: loads and stores against plain indexing.
+"""Some tiles of a tiling, executed before its time is used: loads and stores against plain indexing.
 
 What tiles compute is held against ONNX Runtime on whole models elsewhere; here the runs that are priced are followed
 for operators of any size. Values are small whole numbers, so that results must be equal.

@@ -1,4 +1,4 @@
-"""One description of a chip that planner, simulators and emitter all read; the bundled files are in `data/`."""
+"""The description of a chip, and the bundled chips."""
 
 from t10.chip.load import bundled_chips, load_chip
 from t10.chip.spec import ChipSpec, FloorPlan, MatrixUnit

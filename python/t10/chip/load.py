@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,15 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
             fields[field] = value.strip()
             continue
         if not equals or not isinstance(fields.get(field), (int, float)):
-            numbers = ", ".join(key for key, each in fields.items() if isinstance(each, (int, float)))
+            numbers = [key for key, each in fields.items() if isinstance(each, (int, float))]
+            near = get_close_matches(field, numbers, 1)
+            meant = (
+                f"(did you mean {near[0]}{equals}{value}?)"
+                if near
+                else f"with a field of {', '.join(numbers)}"
+            )
             raise InputError(
-                f"chip {text}: found '{change}', expected FIELD=NUMBER with a field of {numbers}",
+                f"chip {text}: found '{change}', expected FIELD=NUMBER {meant}",
                 hint=HINT,
             )
         fields[field] = value.strip()

@@ -1,4 +1,4 @@
-"""The command `t10`: compile, run, verify, report, demo, chips."""
+"""The command `t10`."""
 
 from t10.cli.entry import main
 

@@ -160,7 +160,7 @@ def _add_compile(
         type=Path,
         required=True,
         metavar="OUT",
-        help="folder to write; one that T10 wrote before is replaced as a whole, any other must be new or empty",
+        help="folder to write; one that T10 wrote is replaced, any other must be new or empty",
     )
     compile_.add_argument(
         "--bound",
@@ -180,7 +180,7 @@ def _add_compile(
         "--no-program",
         dest="program",
         action="store_false",
-        help="plan only, its cycles modelled and not timed: write no program/ folder (program.cpp, codelets.S, "
+        help="plan only: no program/ folder (program.cpp, codelets.S, "
         "weights.bin), which the Poplar SDK and the engines iss and poplar-host need",
     )
 
@@ -250,9 +250,7 @@ def _add_verify(
 def _add_sweep(
     commands: Commands, common: argparse.ArgumentParser, whole_model: argparse.ArgumentParser
 ) -> None:
-    sweep = commands.add_parser(
-        "sweep", parents=[common, whole_model], help="plan a model on chips that differ in what is varied"
-    )
+    sweep = commands.add_parser("sweep", parents=[common, whole_model], help="plan a model for several chips")
     sweep.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     sweep.add_argument(
         "--vary",
@@ -269,7 +267,7 @@ def _add_sweep(
         type=whole_number(1, MOST_JOBS),
         default=1,
         metavar="N",
-        help="chips that are planned side by side (default: %(default)s)",
+        help="chips to plan in parallel (default: %(default)s)",
     )
     sweep.add_argument(
         "--program",
@@ -345,9 +343,9 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     _add_profile(commands, common)
 
     cache = commands.add_parser("cache", parents=[common], help="the plans that are kept between runs")
-    cache.add_argument("action", choices=("info", "clear"), help="say what there is, or delete it")
+    cache.add_argument("action", choices=("info", "clear"), help="print what is cached, or delete it")
     cache.add_argument(
-        "--cache", type=Path, metavar="DIR", help="another folder than the one commands use by default"
+        "--cache", type=Path, metavar="DIR", help="cache folder (default: the one that commands use)"
     )
 
 
@@ -374,7 +372,7 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "--exchange",
         action="store_true",
-        help="hold modelled exchange phases on the chip against the exchange simulator instead, 40 per kind",
+        help="compare modelled exchange phases with the exchange simulator instead, 40 per kind",
     )
     profile.add_argument(
         "--check",
@@ -400,7 +398,7 @@ def _add_inspecting(commands: Commands, common: argparse.ArgumentParser) -> None
     inspect = commands.add_parser(
         "inspect",
         parents=[common],
-        help="signature, statistics and operator graph of a model, nothing lowered",
+        help="signature, statistics and operator graph of a model, without lowering",
     )
     inspect.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
     add_shapes(inspect)

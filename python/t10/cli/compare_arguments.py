@@ -17,7 +17,7 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
     compare = commands.add_parser(
         "compare",
         parents=[common],
-        help="a model as several systems plan it, or what changed from one compiled model to another",
+        help="plan a model as several systems do, or show what changed between two compiled models",
     )
     compare.add_argument(
         "model",

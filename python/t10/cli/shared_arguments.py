@@ -42,7 +42,7 @@ def naming() -> argparse.ArgumentParser:
         "--cost-model",
         default="",
         metavar="FILE.py[:FUNCTION]",
-        help="file of the cost model, again, of a folder that was made with one",
+        help="file of the cost model that the folder was made with",
     )
     add_codelets_again(parser)
     return parser
@@ -55,7 +55,7 @@ def add_codelets_again(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=codelets_file,
         metavar="FILE.yaml",
-        help="declarations of codelets, again, of a folder that was made with them; repeatable",
+        help="declarations of codelets that the folder was made with; repeatable",
     )
 
 
@@ -93,14 +93,14 @@ def _add_floats(parser: argparse.ArgumentParser) -> None:
     floats.add_argument(
         "--dtype",
         choices=("fp16",),
-        help="turn f32, f64 and bf16 of the model, its inputs and outputs too, into f16",
+        help="convert f32, f64 and bf16 of the model, inputs and outputs included, to f16",
     )
     floats.add_argument(
         "--bf16",
         dest="dtype",
         action=_Bf16,
         choices=("f32", "f16"),
-        help="turn bf16 of the model, its inputs and outputs too, into f32 or f16: the chip has no bf16",
+        help="convert bf16 of the model, inputs and outputs included, to f32 or f16: the chip has no bf16",
     )
 
 
@@ -133,27 +133,27 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
     parser.add_argument(
         "--keep-f64",
         action="store_true",
-        help="leave f64 that only f32 and f16 go into and come out of as it is, which is computed in f32 otherwise; "
-        "programs of such models are refused",
+        help="compute f64 between f32 or f16 values in f64, not in f32; such a model can be planned, but no program is "
+        "emitted for it",
     )
     parser.add_argument(
         "--partials",
         choices=KINDS,
-        help="type in which sums of f16 are kept while they grow: f32; mixed: in products, f32 on a core and f16 "
-        "between cores; f16, which products are summed in at twice the rate; auto: f16 in products that gain by it and "
-        "whose error is bounded by the tolerance (default: f32)",
+        help="type of partial sums of f16: f32; f16 (products at twice the rate); mixed (products: f32 on a core, f16 "
+        "between cores); auto (f16 for products that gain by it and whose error bound is within the tolerance) "
+        "(default: f32)",
     )
     parser.add_argument(
         "--partials-tolerance",
         type=float,
         metavar="ERROR",
-        help="largest bound that --partials auto accepts on the error of a sum of n products: sqrt(n) 2^-11, as a part "
-        f"of |sum| + root of the products' squares (default: {DEFAULT_TOLERANCE})",
+        help="largest error bound that --partials auto accepts for a sum of n products: sqrt(n) 2^-11, relative to "
+        f"|sum| + root of the sum of squares (default: {DEFAULT_TOLERANCE})",
     )
     parser.add_argument(
-        "--parallelism", type=float, help="least part of the usable cores that must work (default: 0.9)"
+        "--parallelism", type=float, help="least share of the usable cores that must work (default: 0.9)"
     )
-    parser.add_argument("--padding", type=float, help="least useful part of every padded axis (default: 0.9)")
+    parser.add_argument("--padding", type=float, help="least real share of every padded axis (default: 0.9)")
     parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
     return parser
 
@@ -177,22 +177,21 @@ def planning() -> argparse.ArgumentParser:
         "--plan",
         type=Path,
         metavar="PLAN.json",
-        help="plans to keep: a plan.json written before, or a file of pins; what is left out is searched",
+        help="plans to use: a plan.json, or a file of pins; what it leaves out is searched",
     )
     parser.add_argument(
         "--codelets",
         action="append",
         type=codelets_file,
         metavar="FILE.yaml",
-        help="declarations of codelets of yours, which come before the bundled ones: a file, or a name that an "
-        "installed package has for one; repeatable",
+        help="declarations of your codelets, which take precedence over the bundled ones: a file, or the name that an "
+        "installed package gives one; repeatable",
     )
     parser.add_argument(
         "--shift-buffer-bytes",
         type=int,
         metavar="BYTES",
-        help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
-        "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
+        help="receive buffer of shifts and reductions on every core; short for --chip NAME:shift_buffer_bytes=BYTES",
     )
     parser.add_argument(
         "--hbm-bandwidth",
@@ -204,8 +203,8 @@ def planning() -> argparse.ArgumentParser:
     parser.add_argument(
         "--as-published",
         action="store_true",
-        help="plan as T10's authors did, to compare: no fusion, parts of one tensor divide those of the next, "
-        "Algorithm 1, no layout followed, sums of f16 in f16; their prices are --cost-model t10-paper",
+        help="plan as T10's authors did, for comparison: no fusion, parts of one tensor divide those of the next, "
+        "Algorithm 1, no layout followed, sums of f16 in f16; --cost-model t10-paper has their costs",
     )
     _caching(parser)
     return parser
@@ -217,9 +216,11 @@ def _caching(parser: argparse.ArgumentParser) -> None:
         "--cache",
         type=Path,
         metavar="DIR",
-        help="folder that keeps plans of operators between runs (default: `t10` in XDG_CACHE_HOME or ~/.cache)",
+        help="folder of the plan cache (default: `t10` in XDG_CACHE_HOME or ~/.cache)",
     )
-    parser.add_argument("--no-cache", dest="use_cache", action="store_false", help="search everything anew")
+    parser.add_argument(
+        "--no-cache", dest="use_cache", action="store_false", help="do not use the plan cache"
+    )
 
 
 def _reconciling(parser: argparse.ArgumentParser) -> None:
@@ -232,14 +233,16 @@ def _reconciling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reading",
         choices=("literal", "aware", "best"),
-        help="'fastest plan that fits' of Algorithm 1: without or with set-up, or the better (default: best)",
+        help="'fastest plan that fits' in Algorithm 1: without set-up, with set-up, or the better (default: best)",
     )
-    parser.add_argument("--gap", type=float, help="proved gap at which exact stops (default: 0.001)")
+    parser.add_argument(
+        "--gap", type=float, help="proved gap at which --reconcile exact stops (default: 0.001)"
+    )
     parser.add_argument(
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help="after which exact stops with the best it has (default: none, a fixed amount of work)",
+        help="stop --reconcile exact with the best choice so far (default: none, a fixed amount of work)",
     )
 
 

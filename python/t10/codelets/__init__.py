@@ -1,1 +1,1 @@
-"""Codelets: from tasks (loop nests on one core) to assembly and its C++ reference."""
+"""Codelets: from a task (a loop nest on one core) to assembly and a C++ reference."""

@@ -1,4 +1,4 @@
-"""Conformance with ONNX: the node tests and models of the onnx package, compiled, executed and compared.
+"""The tests of the onnx package, and the grid of operators, types and engines.
 
     expected = read_expectations()
     results = run_cases(load_cases(("node",)), Limits(), jobs=2)

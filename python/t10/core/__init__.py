@@ -1,4 +1,4 @@
-"""Frozen values shared by planner, passes, simulators and emitters: expressions, plans, graphs, geometry.
+"""Frozen values that all stages share: expressions, plans, graphs, geometry, schedules.
 
 In data-flow order: `dtypes` and `scalar` (what an element is and how one is computed), `expression` (an operator as
 a tensor expression), `graph` (a whole model), `plan` (how one operator is cut, placed and rotated), `geometry`

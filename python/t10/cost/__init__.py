@@ -1,4 +1,4 @@
-"""What things cost in cycles: the `CostModel` interface, the bundled models, and users' own."""
+"""Cost models: cycles of steps and exchanges; the bundled models, and users' own."""
 
 from t10.cost.custom import CustomCostModel, UserCost
 from t10.cost.ipu import IpuCostModel

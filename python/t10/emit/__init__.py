@@ -1,1 +1,1 @@
-"""From a planned model to a device program: variables on tiles, vertices, compute sets, copies and their order."""
+"""From a planned model to a device program: variables, vertices, exchange patterns, steps."""

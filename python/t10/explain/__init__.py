@@ -1,4 +1,4 @@
-"""Why an operator is planned as it is: its loops, who holds what, its front, what limits it, what its neighbours cost.
+"""`t10 explain`: loops, rings, Pareto front, neighbours and memory of one operator.
 
 In data-flow order: `expression` (the operator as a formula), `nest` (its loops on every core), `holdings` (who holds
 what at step 0), `front` (time against memory), `choice` (why this plan), `explanation` (all of it), `table` (for the

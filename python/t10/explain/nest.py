@@ -97,7 +97,7 @@ def _step_cycles(spec: OperatorSpec, plan: OperatorPlan, cost: CostModel) -> int
 def _after(
     spec: OperatorSpec, plan: OperatorPlan, cost: CostModel, resident: tuple[int, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what follows the loops: the way home of weights, the reduction, the epilogue."""
+    """Yield what follows the loops: shifts of weights back to their idle layout, the reduction, the epilogue."""
     final = final_positions(plan)
     home = [
         spec.inputs[slot].name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from math import ceil, sqrt
 from pathlib import Path
@@ -21,8 +22,13 @@ MOST_TENSORS = 6
 COLUMNS = 3
 DOTS_PER_INCH = 150
 SVG_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+PANEL_INCHES = 3.2
+CHARACTER_INCHES = 0.05
+"""Width of a panel, and of a character of what is written on its cores."""
 BELOW = 0.25
 """How far below a core's text the arrow of its ring goes, in cells."""
+
+_DIM_ENDS = re.compile(r"(?<=\d) ")
 
 
 def check_picture(path: Path) -> None:
@@ -73,10 +79,12 @@ def _draw_holding(axes: Any, explained: Explanation, holding: Holding) -> None:
     axes.imshow(cells, cmap="viridis", aspect="auto", alpha=0.45, interpolation="nearest", vmin=0)
     axes.set_xticks([])
     axes.set_yticks([])
-    if n_cores <= MOST_DRAWN:
-        for core, part in enumerate(holding.parts):
+    texts = [_DIM_ENDS.sub("\n", part) or "all" for part in holding.parts]
+    widest = max(len(line) for text in texts for line in text.split("\n"))
+    if n_cores <= MOST_DRAWN and widest * CHARACTER_INCHES * n_columns <= PANEL_INCHES:
+        for core, text in enumerate(texts):
             where = (core % n_columns, core // n_columns)
-            axes.annotate(part or "all", where, ha="center", va="center", fontsize=6, color="#222222")
+            axes.annotate(text, where, ha="center", va="center", fontsize=6, color="#222222")
     for before, after in zip(holding.first_ring, holding.first_ring[1:], strict=False):
         arrow = {"arrowstyle": "->", "color": RED, "linewidth": 1}
         start, end = ((core % n_columns, core // n_columns + BELOW) for core in (before, after))

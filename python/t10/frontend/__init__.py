@@ -1,1 +1,1 @@
-"""Front ends: from a model file, or the text another compiler wrote, to linalg on tensors with static shapes."""
+"""Front ends: model files and text of onnx-mlir to linalg on tensors with static shapes."""

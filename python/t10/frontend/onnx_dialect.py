@@ -1,4 +1,4 @@
-"""The onnx dialect, as onnx-mlir leaves it, turned back into an ONNX model: it then takes the road of .onnx files."""
+"""The onnx dialect, as onnx-mlir leaves it, converted back to an ONNX model, which is imported like a file."""
 
 from __future__ import annotations
 

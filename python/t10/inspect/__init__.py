@@ -1,4 +1,4 @@
-"""What is in a model file: its signature, its operators, what they cost. Nothing is lowered.
+"""`t10 inspect`: signature, statistics and operator graph of a model file, without lowering.
 
 facts = model_facts("bert.onnx")
 facts.inputs, facts.weights.n_bytes

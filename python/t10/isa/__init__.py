@@ -1,4 +1,4 @@
-"""The instruction set of an IPU tile: records, assembler, and the simulator that runs what it makes."""
+"""The instruction set of an IPU tile: records, assembler, and instruction-set simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planning of operators and models as frozen values; what is hot is native (`*.cpp`).
+"""The planner: search of operators, choice for a model, allocation, checker. Hot code is native (`*.cpp`).
 
 In data-flow order: `options`, `movement` (what is fetched between layouts), `memory` (buffers and addresses), `search`
 (one operator), `assemble` (a schedule of choices), `fronts` (all operators of a model), then a choice for the whole

@@ -1,1 +1,1 @@
-"""Costs checked: random sub-tasks counted and run, exchanges fitted and simulated, statements of plans timed."""
+"""Costs checked: random sub-tasks counted and run, exchanges simulated, statements of plans timed."""

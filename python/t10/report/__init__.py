@@ -1,4 +1,4 @@
-"""What a compiled model costs: report.json, tables for the terminal, plots, a page with all of it, a timeline.
+"""Reports of a compiled model: report.json, tables, plots, the analyser page, a timeline.
 
 Every cycle figure here is modelled: none was measured on hardware, and every form of the report says so.
 """

@@ -1,4 +1,4 @@
-"""Simulators. `plan_level` executes a planned model on every core and every step, on nothing but the cores' memories.
+"""The plan simulator: executes a planned model on every core and every step, from the cores' own memories.
 
 In data-flow order: `traps` (how a simulation stops), `memory` (the cores' SRAM and its buffers), `special` and
 `scalar_eval` (scalar functions on arrays), `combine` (how contributions add up), `partition` (one operand's part on

@@ -1,1 +1,1 @@
-"""Bodies of tasks as instructions."""
+"""Expressions of a point as instructions."""

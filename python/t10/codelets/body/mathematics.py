@@ -13,7 +13,7 @@ from t10.codelets.body.far import COSINE, FAR, REMAINDER, SINE
 
 Emit = Callable[..., int]
 
-# erf(x) = tanh(x P(x^2)); the polynomial is positive for every x^2, so that the argument of tanh grows for ever.
+# erf(x) = tanh(x P(x^2)); the polynomial is positive for every x^2, so that the argument of tanh grows without bound.
 ERF_BY_TANH = (1.128379225730896, 0.10276973247528076, -0.00019444295321591198, -0.0006160042248666286,
                8.522569987690076e-05, -4.948980858898722e-06, 4.468452630135289e-08, 4.733932801315177e-09)  # fmt: skip
 ERF_IN_HALF = (0.12841796875, 0.1011962890625)

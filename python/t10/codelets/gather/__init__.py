@@ -1,1 +1,1 @@
-"""Look-ups: rows of a table chosen by indices."""
+"""Look-ups: rows of a table selected by indices."""

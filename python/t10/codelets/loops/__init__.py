@@ -1,1 +1,1 @@
-"""The family that computes anything: scalar loops over strided operands, slow but right."""
+"""Scalar loops over strided operands: the family for every task, slow and exact."""

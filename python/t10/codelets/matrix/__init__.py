@@ -1,1 +1,1 @@
-"""The family that computes sums of products of two operands on the matrix engine (AMP)."""
+"""Sums of products of two operands on the matrix engine (AMP)."""

@@ -1,1 +1,1 @@
-"""Reductions: sums, products and extremes of bodies, vectorised along the reduction or across it."""
+"""Reductions, vectorised along the reduction or across it."""

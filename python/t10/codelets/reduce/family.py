@@ -4,7 +4,7 @@ Six workers share the outputs, or pieces of few long ones, which a second launch
 of outputs) starts from the neutral element, takes its contributions, is folded, rounded, combined with what was there
 unless the task is initial, and stored.
 
-A number wins over a NaN in maxima and minima, as in the instructions; scalar loops keep NaNs.
+Maxima and minima keep NaNs, which the instructions drop (see `accumulators`).
 """
 
 from __future__ import annotations

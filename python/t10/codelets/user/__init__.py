@@ -1,4 +1,4 @@
-"""Users' own codelets: assembly or C++ with a declaration of the tasks it computes, put before the bundled families."""
+"""Users' own codelets: assembly or C++ with a declaration of the tasks it computes."""
 
 from __future__ import annotations
 

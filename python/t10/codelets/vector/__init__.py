@@ -1,1 +1,1 @@
-"""Elementwise tasks: vector loops over rows, six workers."""
+"""Elementwise tasks: vector loops over rows on six workers."""

@@ -1,4 +1,4 @@
-"""The grid: every operator of ONNX x every element type it takes x every engine, against two references.
+"""The grid: every ONNX operator x element type x engine, against two references.
 
     for pack in packs(load_grid()):
         findings = judge_cases(pack.cases)

@@ -1,4 +1,4 @@
-"""The plan.json file: a `ModulePlan` written so that people and other tools can read it, and read back unchanged.
+"""plan.json: a `ModulePlan` written as JSON and read back unchanged.
 
 `records` is the form of the file (its JSON Schema comes from there), `encode` and `decode` go from and to the values of
 `t10.core`, `text` lays the JSON out, `file` reads and writes. The page `docs/plan-json.md` explains every field.

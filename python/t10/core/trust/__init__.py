@@ -1,4 +1,4 @@
-"""What is read from files is not trusted: this package reads it, within budgets, and says what is wrong with it.
+"""Untrusted files: read within budgets, checked against schemas.
 
 `files` reads bytes and text, `tree` JSON and YAML, `schema` turns what they hold into records, `arrays` reads .npz and
 .npy. Whatever is wrong is an `InputError`: the file, the place in it, what was found and expected, what would help.

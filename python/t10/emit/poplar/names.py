@@ -21,9 +21,9 @@ virtual void volatile wchar_t while xor half main
 
 HELPERS = """
 Builder Bits ComputeSet Copy Engine Execute Field Fills Graph HostPiece HostTensor Memory Model Options
-PerTile Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent
-FloatingPointBehaviour add_host_tensors add_memory b build edge edge_as f32 floating_point i32 m main poplar program
-run steps std t10 tiles u32
+Operator PerTile Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent
+FloatingPointBehaviour add_host_tensors add_memory b build edge edge_as f32 floating_point i32 m main o poplar program
+run steps std t10 tiles u32 v
 BOOL CHAR FLOAT HALF INT SHORT SIGNED_CHAR UNSIGNED_CHAR UNSIGNED_INT UNSIGNED_SHORT
 """
 

@@ -1,7 +1,12 @@
-"""One operator as a C++ function: its compute sets, its exchanges, and the sequence it returns."""
+"""Operators as C++ functions: compute sets, exchanges, and the sequence that each returns.
+
+Equal operators (those of equal layers) share one function. It takes what differs as an `Operator` (t10_runtime.hpp):
+a name, variables, and tables.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -29,6 +34,7 @@ from t10.errors import T10Error
 
 END_OF_ROW = -1
 """As in t10_runtime.hpp."""
+_TABLE = re.compile(r"b\.table\((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -42,55 +48,140 @@ class Context:
     patterns: Mapping[str, Pattern]
     members: Names
     tables: Tables
-    touched: set[str] = field(default_factory=set[str])
+    begun: Mapping[str, tuple[str, ...]]
+    """By operator: the variables that it is the first to write, which hold nothing before."""
 
     @staticmethod
     def of(program: DeviceProgram, tables: Tables, members: Names) -> Context:
         """Return the context of a program; what the host fills holds values from the beginning."""
-        filled = {p.variable for tensor in (*program.weights, *program.inputs) for p in tensor.pieces}
+        codelets = {c.name: c for c in program.codelets}
+        compute_sets = {s.name: s for s in program.compute_sets}
+        copies = {c.name: c for c in program.copies}
+        touched = {p.variable for tensor in (*program.weights, *program.inputs) for p in tensor.pieces}
+        begun: dict[str, tuple[str, ...]] = {}
+        for operator in program.operators:
+            written = [
+                name
+                for step in _flat(operator.steps)
+                for name in (
+                    _written(compute_sets[step.compute_set], codelets)
+                    if isinstance(step, Execute)
+                    else (copies[step.copy].target,)
+                )
+            ]
+            begun[operator.operator] = tuple(dict.fromkeys(name for name in written if name not in touched))
+            touched.update(written)
         return Context(
             {v.name: v for v in program.variables},
-            {c.name: c for c in program.codelets},
-            {s.name: s for s in program.compute_sets},
-            {c.name: c for c in program.copies},
+            codelets,
+            compute_sets,
+            copies,
             {p.key: p for p in program.patterns},
             members,
             tables,
-            filled,
+            begun,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFunction:
+    """An operator's function, written for all that are equal to it, and what it is called with for this one.
+
+    Operators with one `key` (the text without comments) have one function.
+    """
+
+    body: str
+    key: str
+    variables: tuple[str, ...]
+    tables: tuple[int, ...]
 
 
 def operator_text(context: Context, operator: OperatorProgram, function: str) -> str:
     """Return the definition of `Sequence function(Builder &b, const Memory &m)`."""
-    return _Function(context, operator.operator).text(operator, function)
+    body = _Function(context, operator.operator).body(operator)
+    head = comment(f"Operator {operator.operator}")
+    return f"{head}Sequence {function}(Builder &b, const Memory &m) {{\n{body}}}\n"
+
+
+def shared_function(context: Context, operator: OperatorProgram) -> SharedFunction:
+    """Return the function of an operator in the form that equal ones share."""
+    writer = _Function(context, operator.operator, is_shared=True)
+    body = writer.body(operator)
+    return SharedFunction(body, "".join(writer.key), tuple(writer.variables), tuple(writer.tables))
+
+
+def shared_text(shared: SharedFunction, operators: tuple[str, ...], function: str) -> str:
+    """Return the definition of `Sequence function(Builder &b, const Operator &o)`."""
+    head = comment(f"{len(operators)} equal operators; comments are of the first: {operators[0]}")
+    return (
+        f"{head}Sequence {function}(Builder &b, const Operator &o) {{\n"
+        f"  const std::vector<Tensor> &v = o.tensors;\n{shared.body}}}\n"
+    )
+
+
+def shared_call(context: Context, shared: SharedFunction, operator: str, function: str) -> str:
+    """Return the call of a shared function for one of its operators."""
+    tensors = ", ".join(f"m.{context.members.identifier(name)}" for name in shared.variables)
+    items = [quoted(operator), *f"{{{tensors}}}".split(" "), f"{{{', '.join(map(str, shared.tables))}}}"]
+    items = [item.removesuffix(",") for item in items]
+    return wrapped(f"  model.add({function}(b, {{", items, "}));", " " * 6)
 
 
 @dataclass
 class _Function:
     context: Context
     operator: str
+    is_shared: bool = False
     names: Names = field(default_factory=Names)
     lines: list[str] = field(default_factory=list[str])
+    key: list[str] = field(default_factory=list[str])
     defined: set[str] = field(default_factory=set[str])
+    variables: dict[str, int] = field(default_factory=dict[str, int])
+    tables: dict[int, int] = field(default_factory=dict[int, int])
 
-    def text(self, operator: OperatorProgram, function: str) -> str:
-        """Return the function's definition."""
-        begun: list[str] = []
+    def body(self, operator: OperatorProgram) -> str:
+        """Return what stands in the function."""
         for step in _flat(operator.steps):
-            begun.extend(self._define(step))
-        lines = [f"Sequence {function}(Builder &b, const Memory &m) {{\n", *self.lines, "  Sequence steps;\n"]
+            self._define(step)
+        self._add("  Sequence steps;\n")
         # What is first written here holds nothing before: Poplar may use its memory until now.
-        lines.extend(f"  steps.add(WriteUndef({self._member(name)}));\n" for name in dict.fromkeys(begun))
-        lines.extend(f"  steps.add({self._step(step)});\n" for step in operator.steps)
-        lines.append("  return steps;\n}\n")
-        return comment(f"Operator {operator.operator}") + "".join(lines)
+        for name in self.context.begun[operator.operator]:
+            self._add(f"  steps.add(WriteUndef({self._member(name)}));\n")
+        for step in operator.steps:
+            self._add(f"  steps.add({self._step(step)});\n")
+        self._add("  return steps;\n")
+        return "".join(self.lines)
+
+    def _add(self, line: str) -> None:
+        self.lines.append(line)
+        self.key.append(line)
+
+    def _note(self, text: str) -> None:
+        self.lines.append(comment(text, "  "))
 
     def _local(self, name: str) -> str:
         """Return the C++ name of a compute set or copy: inside its operator's function the operator goes unsaid."""
         return self.names.identifier(name.replace(f":{self.operator}", ""), name)
 
     def _member(self, variable: str) -> str:
+        if self.is_shared:
+            return f"v[{self.variables.setdefault(variable, len(self.variables))}]"
         return f"m.{self.context.members.identifier(variable)}"
+
+    def _label(self, name: str) -> str:
+        """Return the name of a compute set or copy as a C++ expression."""
+        before, operator, after = name.partition(f":{self.operator}")
+        if not self.is_shared or not operator:
+            return quoted(name)
+        return f"o.label({quoted(before + ':')}{', ' + quoted(after) if after else ''})"
+
+    def _tables(self, text: str) -> str:
+        """Return an expression of numbers with the tables that it names as the function is given them."""
+
+        def given(match: re.Match[str]) -> str:
+            return f"b.table(o.tables[{self.tables.setdefault(int(match[1]), len(self.tables))}])"
+
+        return _TABLE.sub(given, text) if self.is_shared else text
 
     def _step(self, step: Step) -> str:
         """Return a step as a C++ expression of type Program."""
@@ -101,33 +192,29 @@ class _Function:
         body = ", ".join(self._step(inner) for inner in step.body)
         return f"Repeat({step.count}, Sequence({{{body}}}))"
 
-    def _define(self, step: Execute | Exchange) -> Iterator[str]:
-        """Add what a step needs, once, and yield the variables that hold nothing before it."""
+    def _define(self, step: Execute | Exchange) -> None:
+        """Add what a step needs, once."""
         name = step.compute_set if isinstance(step, Execute) else step.copy
         if name in self.defined:
             return
         self.defined.add(name)
         if isinstance(step, Execute):
-            written = self._compute_set(self.context.compute_sets[name])
+            self._compute_set(self.context.compute_sets[name])
         else:
-            written = self._copy(self.context.copies[name])
-        for variable in written:
-            if variable not in self.context.touched:
-                self.context.touched.add(variable)
-                yield variable
+            self._copy(self.context.copies[name])
 
-    def _copy(self, copy: Copy) -> tuple[str, ...]:
-        """Add an exchange and return the variable it writes."""
+    def _copy(self, copy: Copy) -> None:
+        """Add an exchange."""
         pattern = self.context.patterns[copy.pattern]
         name = self._local(copy.name)
         sources = ", ".join(map(self._member, copy.sources))
-        arguments = [quoted(copy.name), f"{{{sources}}}", self._member(copy.target)]
-        self.lines.append(comment(f"{copy.kind}: {copy.comment}" if copy.comment else copy.kind, "  "))
-        arguments.append(table(self.context.tables.shared(pattern.runs)) if len(pattern.runs) else "{}")
+        arguments = [self._label(copy.name), f"{{{sources}}}", self._member(copy.target)]
+        self._note(f"{copy.kind}: {copy.comment}" if copy.comment else copy.kind)
+        runs = table(self.context.tables.shared(pattern.runs)) if len(pattern.runs) else "{}"
+        arguments.append(self._tables(runs))
         if len(pattern.fills):
-            arguments.append(self._fills(pattern, copy.dtype))
-        self.lines.append(wrapped(f"  const Program {name} = b.exchange(", arguments, ");", " " * 6))
-        return (copy.target,)
+            arguments.append(self._tables(self._fills(pattern, copy.dtype)))
+        self._add(wrapped(f"  const Program {name} = b.exchange(", arguments, ");", " " * 6))
 
     def _fills(self, pattern: Pattern, dtype: str) -> str:
         parts = poplar_type(dtype).parts
@@ -140,24 +227,20 @@ class _Function:
         )
         return f"{{{rows}, {choice}, {{{', '.join(values)}}}}}"
 
-    def _compute_set(self, compute_set: ComputeSet) -> tuple[str, ...]:
-        """Add a compute set with its vertices and return the variables they write."""
+    def _compute_set(self, compute_set: ComputeSet) -> None:
+        """Add a compute set with its vertices."""
         name = self._local(compute_set.name)
         summaries = dict.fromkeys(
             self.context.codelets[group.codelet].summary for group in compute_set.groups
         )
-        what = f"{compute_set.kind.replace('_', '-')}: {compute_set.comment or '; '.join(summaries)}"
-        self.lines.append(comment(what, "  "))
-        self.lines.append(f"  const ComputeSet {name} = b.compute_set({quoted(compute_set.name)});\n")
-        written: list[str] = []
+        self._note(f"{compute_set.kind.replace('_', '-')}: {compute_set.comment or '; '.join(summaries)}")
+        self._add(f"  const ComputeSet {name} = b.compute_set({self._label(compute_set.name)});\n")
         for group in compute_set.groups:
             codelet = self.context.codelets[group.codelet]
             fields = [self._field(codelet, i, group) for i in range(len(codelet.fields))]
-            tiles = self.context.tables.tiles(group.tiles)
-            self.lines.append(f"  b.vertices({name}, {quoted(codelet.name)}, {tiles}, {group.cycles},\n")
-            self.lines.append(wrapped("             {", fields, "});", " " * 14))
-            written.extend(_written(codelet, group))
-        return tuple(written)
+            tiles = self._tables(self.context.tables.tiles(group.tiles))
+            self._add(f"  b.vertices({name}, {quoted(codelet.name)}, {tiles}, {group.cycles},\n")
+            self._add(wrapped("             {", fields, "});", " " * 14))
 
     def _field(self, codelet: Codelet, number: int, group: VertexGroup) -> str:
         """Return the C++ expression of one field of a group's vertices."""
@@ -170,14 +253,14 @@ class _Function:
         if not isinstance(value, Reference):
             if declared.kind in POINTERS:
                 raise T10Error(f"field {declared.name} of {codelet.name} is a pointer but is given a number")
-            number_text = self.context.tables.per_tile(value, declared.kind == "f32")
+            number_text = self._tables(self.context.tables.per_tile(value, declared.kind == "f32"))
             return f"{declared.kind}({quoted(declared.name)}, {number_text})"
-        offset = self.context.tables.per_tile(value.offset_bytes)
+        offset = self._tables(self.context.tables.per_tile(value.offset_bytes))
         tail = "" if offset == "0" else f", {offset}"
         variable = self.context.variables[value.variable]
         end = _scratch_end(codelet, number, group) if declared.kind == "scratch" else None
         if end is not None:
-            tail = f", {offset}, {self.context.tables.per_tile(end)}"
+            tail = f", {offset}, {self._tables(self.context.tables.per_tile(end))}"
         wanted = SCRATCH if declared.kind == "scratch" else poplar_type(declared.dtype)
         found = poplar_type(variable.dtype)
         member = self._member(value.variable)
@@ -217,11 +300,12 @@ def _each(values: PerTile, n_tiles: int) -> tuple[int, ...]:
     return (values,) * n_tiles if isinstance(values, int) else values
 
 
-def _written(codelet: Codelet, group: VertexGroup) -> Iterator[str]:
-    """Yield the variables that vertices of a group write; scratch memory is written as a whole anyway."""
-    for declared, value in zip(codelet.fields, group.words, strict=True):
-        if isinstance(value, Reference) and declared.kind in ("out", "inout"):
-            yield value.variable
+def _written(compute_set: ComputeSet, codelets: Mapping[str, Codelet]) -> Iterator[str]:
+    """Yield the variables that vertices write; scratch memory is written as a whole anyway."""
+    for group in compute_set.groups:
+        for declared, value in zip(codelets[group.codelet].fields, group.words, strict=False):
+            if isinstance(value, Reference) and declared.kind in ("out", "inout"):
+                yield value.variable
 
 
 def _flat(steps: tuple[Step, ...]) -> Iterator[Execute | Exchange]:

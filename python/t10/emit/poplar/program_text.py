@@ -10,7 +10,7 @@ from t10.core.device import DeviceProgram, HostPiece, HostTensor, Variable
 from t10.core.dtypes import numpy_dtype
 from t10.core.floating_point import FLOATING_POINT, FloatingPointMode
 from t10.emit.poplar.names import Names, comment, quoted
-from t10.emit.poplar.operator_text import Context, operator_text
+from t10.emit.poplar.operator_text import Context, operator_text, shared_call, shared_function, shared_text
 from t10.emit.poplar.slots import slots_of
 from t10.emit.poplar.tables import Tables, table
 from t10.emit.poplar.types import constant_bits, poplar_type
@@ -39,10 +39,21 @@ def program_text(program: DeviceProgram, tables: Tables, weight_offsets: Mapping
     context = Context.of(program, tables, members)
     parts = [_title(program), USING, _memory(program.variables, members)]
     calls: list[str] = []
+    shared = {operator.operator: shared_function(context, operator) for operator in program.operators}
+    equal: dict[str, list[str]] = {}
+    for name, each in shared.items():
+        equal.setdefault(each.key, []).append(name)
     for operator in program.operators:
-        function = functions.identifier(operator.operator)
-        parts.append(f"\n{operator_text(context, operator, function)}")
-        calls.append(f"  model.add({function}(b, m));\n")
+        name, own = operator.operator, shared[operator.operator]
+        operators = equal[own.key]
+        function = functions.identifier(operators[0])
+        if len(operators) == 1:
+            parts.append(f"\n{operator_text(context, operator, function)}")
+            calls.append(f"  model.add({function}(b, m));\n")
+            continue
+        if name == operators[0]:
+            parts.append(f"\n{shared_text(own, tuple(operators), function)}")
+        calls.append(shared_call(context, own, name, function))
     parts.append(f"\n{_host_tensors(program, tables, members, weight_offsets)}")
     parts.append(f"\n{_floating_point(FLOATING_POINT)}")
     parts.append(

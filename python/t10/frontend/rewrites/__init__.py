@@ -1,1 +1,1 @@
-"""Operators written with other operators: one file per family, a rule per operator, applied until none is left."""
+"""Decompositions: one file per family of operators, a rule per operator, applied to a fixed point."""

@@ -1,4 +1,4 @@
-"""Assembly text to images: C preprocessor, macros, expressions, bundles, and the rules of the machine checked."""
+"""The assembler: C preprocessor, macros, expressions, bundles, and checks of the machine's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every instruction of a tile, one record per form. A record's place in `INSTRUCTIONS` is its form number in images."""
+"""Every instruction of a tile, one record per form. A record's index in `INSTRUCTIONS` is its form number in images."""
 
 from __future__ import annotations
 

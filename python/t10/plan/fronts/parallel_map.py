@@ -122,7 +122,7 @@ class _Flight(Generic[T]):
             f for f, number in self.number_by_future.items() if self.failed is None or number < self.failed
         ]
 
-    def land(self, future: Future[T], done: Done[T]) -> None:
+    def deliver(self, future: Future[T], done: Done[T]) -> None:
         """Take the result of a finished call, or note its error."""
         number = self.number_by_future.pop(future)
         error = CancelledCall() if future.cancelled() else future.exception()
@@ -199,7 +199,7 @@ def _collect(flight: _Flight[T], done: Done[T]) -> None:
     try:
         while pending := flight.pending():
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                flight.land(future, done)
+                flight.deliver(future, done)
     finally:
         for future in list(flight.number_by_future):
             # What ended while we were interrupted is worth keeping.

@@ -1,1 +1,1 @@
-"""Plans, idle levels and layouts of all operators chosen together, with a bound of how good the choice is."""
+"""The choice for a whole model: plans, idle levels and layouts together, with a lower bound."""

@@ -263,7 +263,7 @@ def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
 
 
 def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
-    """Return what an operand needs by candidates; only elements of the value count, no padding."""
+    """Return what an operand needs by candidates; elements of the value only, without padding."""
     lengths = whole_lengths(spec, rows)
     # Some core has the parts of these numbers; none of them is cut short where there are several.
     starts = (rows - 1) // 2 * lengths

@@ -1,4 +1,4 @@
-"""What lies in the memory of a core: `liveness` (how long), `levels` (how weights rest), `buffers` (how large).
+"""Memory of a core: live ranges, idle levels, buffers, storage orders, addresses.
 
 `placement` gives every buffer its address, by the `wishes` of what accesses it, in a `room` beside the program.
 `allocation` is the closest packing: `blocks` are rectangles, `packing` orders them, `packing_repair` packs parts of

@@ -1,4 +1,4 @@
-"""The buffers a program needs: what lies in a core's memory, how large it is and from when to when, phase by phase.
+"""The buffers of a program: size and live range of each, phase by phase.
 
 Within an operator step, what is copied from dies as the operands have arrived, and what the loop nest reads dies before
 the epilogue writes a result beside its accumulator. A result that is made slot by slot from an operand that nobody

@@ -1,4 +1,4 @@
-"""Idle levels of one operator: how its weights may rest between uses, what that costs in bytes and set-up cycles.
+"""Idle levels of one operator: layouts of its weights between uses, their bytes and set-up cycles.
 
 Level 0 is `linear`: spread evenly over all cores. Level j >= 1 keeps them in the layout of the active plan, every
 replica with 1/j of its partition; j = 1 means idle equals active, nothing is set up. Source: T10 §4.3.2,

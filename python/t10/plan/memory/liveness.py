@@ -1,4 +1,4 @@
-"""Who reads what, and until when: lifetimes of values and ownership of weights, in operator steps."""
+"""Live ranges of values and ownership of weights, in operator steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator needs at least while it runs, wherever its operands come from.
+"""The least memory of an operator while it runs, wherever its operands come from.
 
 The bytes that plans are searched by count every operand as a copy, beside accumulator and result. In a model operands
 may lie in place, a result may take over one of them, and operands of the loop nest are gone when the result is written.

@@ -1,4 +1,4 @@
-"""Where buffers lie: bytes of their own as long as they live, and memory elements of their own where that is faster.
+"""Placement: addresses of buffers without overlap of live ranges, in memory elements of their own if that is faster.
 
 Placing begins with greed: the largest buffer first, or that with most wishes, each where it grants most. Where greed
 finds no room for all, or breaks wishes, placing begins with the closest packing (`plan.memory.allocation`) as well: the

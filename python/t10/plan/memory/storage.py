@@ -1,4 +1,4 @@
-"""What operators want of the orders in which their tensors are stored, and what it costs not to follow them.
+"""Storage orders: the dim orders that operators prefer for their tensors, and the cost of others.
 
 Costs are bytes, weighted: those that a reader's cores get element by element because maker and reader disagree about
 the innermost dim, those that are merely in another order, and what all links could carry while products

@@ -1,4 +1,4 @@
-"""What a program runs faster with: buffers that it accesses at once in memory elements of their own."""
+"""Wishes: buffers accessed at once in different memory elements, and interleaved buffers, weighed in cycles."""
 
 from __future__ import annotations
 

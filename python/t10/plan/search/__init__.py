@@ -1,4 +1,4 @@
-"""The complete search of one operator; what is hot is native (`_search`).
+"""The complete search of one operator (`_search.cpp`).
 
 In data-flow order: `space` and `temporal` (partitions), `alignment` (pace), `placement` (phases), `evaluate` (cycles
 and bytes), `pareto` (what no other plan beats), `task` (what native search is told), `exact` (prices where

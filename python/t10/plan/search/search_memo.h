@@ -107,7 +107,7 @@ class Memo {
     }
   }
 
-  // Bounds and sums need whole numbers from 0 on: what a cost function gives is checked, not believed.
+  // Bounds and sums need whole numbers from 0 on: the results of a cost function are checked.
   void check(double value) const {
     if (!(value >= 0.0) || value > 9007199254740992.0 || value != std::floor(value))
       throw std::invalid_argument("a cost function gave " + std::to_string(value) + " cycles for " + question_ +

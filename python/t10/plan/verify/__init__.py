@@ -1,4 +1,4 @@
-"""An independent check of plans: it shares the values of `t10.core` with the planner, and no arithmetic.
+"""The independent checker of plans: it shares values of `t10.core` with the planner, and no arithmetic.
 
 In data-flow order: `violation` (what is reported), `windows` (where cores and windows lie, from the definitions),
 `shape` (numbers that fit each other), `rotation` (index sets moved step by step), `operator` (all of one operator's

@@ -1,4 +1,4 @@
-"""A host implementation of the part of Poplar that emitted programs use: it compiles and runs them unchanged."""
+"""A host implementation of the part of the Poplar API that emitted programs use."""
 
 from t10.sim.poplar_host.build import VertexCode
 from t10.sim.poplar_host.run import PoplarHostResult, run_poplar_host, run_program

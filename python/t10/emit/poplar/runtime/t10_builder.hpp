@@ -25,7 +25,7 @@ Tensor Builder::variable(const char *name, const Type &type, unsigned n_rows, st
   return n_before == 0 ? whole : whole.slice(n_before, end, 1);
 }
 
-ComputeSet Builder::compute_set(const char *name) { return graph.addComputeSet(name); }
+ComputeSet Builder::compute_set(const std::string &name) { return graph.addComputeSet(name); }
 
 void Builder::vertices(ComputeSet set, const char *codelet, const Tiles &tiles, unsigned long cycles,
                        const std::vector<Field> &fields) {
@@ -40,7 +40,7 @@ void Builder::vertices(ComputeSet set, const char *codelet, const Tiles &tiles, 
   }
 }
 
-Program Builder::exchange(const char *name, const std::vector<Tensor> &sources, const Tensor &target, Span runs,
+Program Builder::exchange(const std::string &name, const std::vector<Tensor> &sources, const Tensor &target, Span runs,
                           const Fills &fills) {
   std::vector<Tensor> from, to;
   from.reserve(runs.size() / 9);
@@ -122,7 +122,7 @@ void Builder::give(const poplar::VertexRef &vertex, const Field &field, unsigned
 }
 
 // Refuse pieces that lie outside of their row, or, where they are written, over each other.
-void Builder::check_pieces(const Tensor &tensor, const char *name, long long tile, long long offset, long long n_bytes,
+void Builder::check_pieces(const Tensor &tensor, const std::string &name, long long tile, long long offset, long long n_bytes,
                            long long count, long long step, bool is_written) const {
   const long long last = offset + (count - 1) * step;
   const auto n_row = static_cast<long long>(size_of(tensor) * tensor.dim(1));

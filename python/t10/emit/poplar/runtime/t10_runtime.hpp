@@ -80,6 +80,16 @@ struct HostTensor {
   std::vector<HostPiece> pieces;
 };
 
+// What a function that several equal operators share is called with: what differs between them.
+struct Operator {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<unsigned> tables;
+
+  // The name of one of its compute sets and exchanges.
+  std::string label(const char *before, const char *after = "") const { return before + name + after; }
+};
+
 constexpr std::size_t absent = ~std::size_t(0);
 
 class Tables;
@@ -93,7 +103,7 @@ public:
   // each row, so that offsets which T10 aligned are aligned where rows begin at multiples of 16 bytes.
   Tensor variable(const char *name, const Type &type, unsigned n_rows, std::size_t n_elements, std::size_t n_before = 0);
 
-  ComputeSet compute_set(const char *name);
+  ComputeSet compute_set(const std::string &name);
 
   // One vertex per tile of `tiles`; `cycles` is what the compiler expects it to take.
   void vertices(ComputeSet set, const char *codelet, const Tiles &tiles, unsigned long cycles,
@@ -101,7 +111,7 @@ public:
 
   // One exchange phase: rows of `runs` are (number of source, source tile, source offset, target tile, target offset,
   // bytes of one piece, how many pieces, step in the source, step in the target).
-  Program exchange(const char *name, const std::vector<Tensor> &sources, const Tensor &target, Span runs,
+  Program exchange(const std::string &name, const std::vector<Tensor> &sources, const Tensor &target, Span runs,
                    const Fills &fills = {});
 
   // A list of numbers from tables.bin.
@@ -129,7 +139,7 @@ private:
   std::size_t size_of(const Tensor &tensor) const;
   std::size_t elements(const Tensor &tensor, long long n_bytes) const;
   void give(const poplar::VertexRef &vertex, const Field &field, unsigned tile, std::size_t i);
-  void check_pieces(const Tensor &tensor, const char *name, long long tile, long long offset, long long n_bytes,
+  void check_pieces(const Tensor &tensor, const std::string &name, long long tile, long long offset, long long n_bytes,
                     long long count, long long step, bool is_written) const;
   void append(std::vector<Tensor> &parts, const Tensor &row, long long offset, long long n_bytes, std::size_t count,
               long long step) const;
