@@ -15,7 +15,8 @@ LEAST_LLVM = 20
 def irdl_text(name: str) -> str:
     """Return the IRDL module of `rtensor` or `ipu`; raises `InputError` for another name.
 
-    Its first line says which versions of LLVM read it. IRDL carries the structure of attributes and operations, neither traits nor verifiers written in Python.
+    Its first line says which versions of LLVM read it. IRDL carries the structure of attributes and operations, neither
+    traits nor verifiers written in Python.
     """
     dialects: dict[str, Any] = {"rtensor": rtensor.RTensor, "ipu": ipu.Ipu}
     if name not in dialects:
