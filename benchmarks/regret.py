@@ -120,8 +120,8 @@ class Regret:
 
 
 NAMED = (
-    ("opt-1.3b", 32, (32, 32, 64, 512), (32, 11, 1, 4)),
-    ("opt-1.3b", 8, (8, 32, 64, 512), (8, 32, 1, 5)),
+    ("opt-1.3b", 32, (32, 32, 64, 511), (32, 11, 1, 4)),
+    ("opt-1.3b", 8, (8, 32, 64, 511), (8, 32, 1, 5)),
     ("feature-major", 1, (20480, 5120), (46, 32)),
 )
 """Models, batches, extents of an operator in them, and parts of a pin that was faster than what was called optimal."""

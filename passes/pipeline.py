@@ -42,6 +42,7 @@ from t10.passes.read_graph import ReadModule, read_graph
 from t10.passes.registry import run
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import check_names
 from t10.plan.fronts.pins import Pins
@@ -70,6 +71,7 @@ class CompiledModule:
 
 
 @rare_collections()
+@kept_helpers()
 def compile_module(
     module: Any,
     chip: ChipSpec,

@@ -20,7 +20,7 @@ from t10.arrays import read_arrays
 from t10.chip import load_chip
 from t10.core.schedule import ModulePlan
 from t10.core.stored import as_stored
-from t10.cost import IpuCostModel
+from t10.cost import IpuCostModel, counts
 from t10.driver import Executable, compile
 from t10.plan import PlanOptions, plan_module
 from t10.plan.fronts import operator_fronts, parallel_map
@@ -146,6 +146,18 @@ def test_neither_threads_nor_runs_nor_caches_change_a_byte(
     assert written(tmp_path / "cold", name, cache=kept) == first
     monkeypatch.setattr(operator_fronts, "solve", None)
     assert written(tmp_path / "warm", name, cache=kept) == first
+
+
+def test_helpers_do_not_change_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, chip = imported("mlp").plan.graph, load_chip("test-64")
+    found: list[ModulePlan] = []
+    for n_threads in (1, 3):
+        forget()
+        counts.forget()
+        monkeypatch.setattr(parallel_map, "usable_cores", lambda n=n_threads: n)
+        monkeypatch.setattr(parallel_map, "SHORT_SECONDS", 0.0)
+        found.append(plan_module(graph, chip))
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

@@ -6,12 +6,23 @@ import os
 import time
 from threading import Event
 
+from t10.cost.counts import kept_of
+
 
 def process_of(number: int, stop: Event) -> int:
     """Return the number of the process that makes the call."""
     del number, stop
     time.sleep(0.05)
     return os.getpid()
+
+
+STEP = ("a step",)
+
+
+def counts(number: int, stop: Event) -> int:
+    """Count a box of a step, once; return the number of the process that makes the call."""
+    process_of(number, stop)
+    return kept_of(*STEP).of((number,), os.getpid)
 
 
 def dies_elsewhere(home: int, stop: Event) -> int:

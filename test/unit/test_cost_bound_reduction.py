@@ -245,6 +245,7 @@ def _body(rng: Random, dtypes: list[str], acc: str) -> ScalarFunction:
     return ScalarFunction(n, tuple(ScalarOp(*op) for op in ops), result)
 
 
+@pytest.mark.slow
 def test_bound_of_any_operator_is_never_above() -> None:
     rng = Random(SEED)
     found: list[float] = []

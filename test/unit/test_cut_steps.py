@@ -106,6 +106,7 @@ def test_random_plans_take_what_they_are_priced_at() -> None:
     assert n_known > PLANS // 2
 
 
+@pytest.mark.slow
 def test_a_search_is_told_what_parts_take_and_no_bound_is_above_it() -> None:
     cost, n_placed = IpuCostModel(CHIP), 0
     for spec, plan in cut_plans(4, 2 * PLANS):

@@ -78,6 +78,7 @@ def _normalised() -> NDArray[np.float64]:
     return centred / np.sqrt((centred**2).mean(1, keepdims=True)) * GAIN + SHIFT
 
 
+@pytest.mark.slow
 def test_a_layer_norm_in_f64_runs_on_all_engines(tmp_path: Path) -> None:
     executable = t10.compile(_layer_norm(tmp_path / "m.onnx"), chip="test-16")
     assert "f64" not in executable.module

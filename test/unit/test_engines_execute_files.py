@@ -151,6 +151,7 @@ def test_the_program_is_built_as_it_lies_there(folder: Path, runs: Runs) -> None
     assert said == "other numbers"
 
 
+@pytest.mark.slow
 def test_files_of_nobody_are_not_built(folder: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files beside program.cpp that are called like headers of the system; all objects are made anew."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))

@@ -152,6 +152,7 @@ def test_processes_find_the_same_fronts() -> None:
         assert found(executor=processes) == found()
 
 
+@pytest.mark.slow
 def test_every_way_of_searching_names_the_first_operator_that_has_no_plan() -> None:
     messages: set[str] = set()
     with (

@@ -139,6 +139,7 @@ def test_results_of_many_rows_stay_as_given(tmp_path: Path) -> None:
     assert spec.extents[last] == 4096
 
 
+@pytest.mark.slow
 def test_saved_weights_lie_as_the_plan_has_them(tmp_path: Path) -> None:
     given = import_model(MODELS / "bert_fp16.onnx").weights
     executable = t10.compile(MODELS / "bert_fp16.onnx", chip="test-4")

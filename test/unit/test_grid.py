@@ -60,6 +60,7 @@ def value_of(case: GridCase, attribute: str) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
+@pytest.mark.slow
 def test_every_operator_of_the_schemas_has_cases_or_is_known_to_have_none() -> None:
     covered = {case.structure.operator for case in load_grid()}
     assert set(newest_schemas()) - covered == HOLDERS_AND_RANDOM

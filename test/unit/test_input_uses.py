@@ -114,6 +114,7 @@ def test_no_two_elements_are_scattered_to_one_place(tmp_path: Path) -> None:
     agreed(tmp_path / "m.onnx", NORMAL)
 
 
+@pytest.mark.slow
 def test_lengths_are_at_least_one_and_at_most_all(tmp_path: Path) -> None:
     lengths = np.concatenate(drawn(compiled(recurrent(tmp_path / "m.onnx")), "lengths", LARGE[0]))
     assert set(lengths) == {1, 2, 3, 4, 5, 6}

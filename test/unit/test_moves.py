@@ -60,6 +60,26 @@ def test_bounds_are_not_above_what_an_arrival_takes(first: int, monkeypatch: pyt
         assert mover.bound(*arguments) == cycles
 
 
+def test_bounds_of_many_pairs_are_those_of_each() -> None:
+    """Some pairs are known exactly already."""
+    rng = np.random.default_rng(5)
+    for seed in range(60):
+        case = random_moves.random_arriving(seed)
+        plans = [case.plan, replace(case.plan, core_order=case.plan.core_order[::-1])]
+        even = {
+            value: ValueLayout("linear", value, 7, layout.dtype) for value, layout in case.layouts.items()
+        }
+        layouts = [case.layouts, even]
+        pairs = rng.integers(0, 2, (5, 2))
+        mover = mover_of(case)
+        if seed % 2:
+            mover.traffic(case.spec, case.plan, case.number, even)
+        found = mover.bounds(case.spec, plans, case.number, layouts, pairs).tolist()
+        chosen: list[tuple[int, int]] = [(int(plan), int(place)) for plan, place in pairs]
+        expected = [mover.bound(case.spec, plans[p], case.number, layouts[place]) for p, place in chosen]
+        assert found == expected, f"seed {seed}"
+
+
 def test_what_lies_in_place_is_what_has_equal_slots() -> None:
     found = set[bool]()
     for seed in range(N_CASES):
@@ -201,7 +221,7 @@ def test_rows_that_disagree_are_refused() -> None:
 def test_elements_that_no_home_has_are_refused() -> None:
     home = _moves.make_locator(linear_cells(10, 4), 1)
     with pytest.raises(ValueError, match="no home has"):
-        _moves.count(linear_cells(11, 2), [home], None, None, (), 2, False)
+        _moves.count(linear_cells(11, 2), [home], None, (), 2, False)
     with pytest.raises(ValueError, match="none of any source"):
         _moves.make_view(np.arange(3, dtype=np.int64), [2])
     with pytest.raises(ValueError, match="scatter"):

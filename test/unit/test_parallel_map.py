@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from support import calls
 
+from t10.cost.counts import kept_of
+from t10.plan.fronts import helper as helpers
 from t10.plan.fronts import parallel_map as module
 from t10.plan.fronts.helper import Helper, started
 from t10.plan.fronts.parallel_map import CallError, CancelledCall, Work, parallel_map, usable_cores
@@ -175,7 +177,7 @@ def helpers_at_once(two_cores: None, monkeypatch: pytest.MonkeyPatch) -> list[He
         return helper
 
     monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
-    monkeypatch.setattr(module, "started", start)
+    monkeypatch.setattr(helpers, "started", start)
     return found
 
 
@@ -193,10 +195,30 @@ def test_calls_that_take_a_while_are_made_by_another_process_too(helpers_at_once
 def test_short_calls_and_those_bound_to_this_process_get_no_helper(
     two_cores: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "started", lambda: pytest.fail("a helper was started"))
+    monkeypatch.setattr(helpers, "started", lambda: pytest.fail("a helper was started"))
     assert {p for _, p in results(portable(calls.process_of, [0, 1, 2]))} == {os.getpid()}
     monkeypatch.setattr(module, "SHORT_SECONDS", 0.0)
     assert {p for _, p in results(work(calls.process_of, 5))} == {os.getpid()}
+
+
+def test_helpers_wait_for_further_calls_in_a_block_and_end_with_it(helpers_at_once: list[Helper]) -> None:
+    with helpers.kept_helpers():
+        with helpers.kept_helpers():
+            first = results(portable(calls.process_of, list(range(20))))
+        (helper,) = helpers_at_once
+        assert helper.process.poll() is None
+        second = results(portable(calls.process_of, list(range(20))))
+        assert helpers_at_once == [helper]
+    assert helper.process.poll() is not None
+    for found in (first, second):
+        assert {process for _, process in found} == {os.getpid(), helper.process.pid}
+
+
+def test_what_helpers_count_is_known_here(helpers_at_once: list[Helper]) -> None:
+    made_by = dict(results(portable(calls.counts, list(range(20)))))
+    (helper,) = helpers_at_once
+    assert set(made_by.values()) == {os.getpid(), helper.process.pid}
+    assert kept_of(*calls.STEP) == {(number,): process for number, process in made_by.items()}
 
 
 def test_what_a_helper_leaves_undone_is_done_here(helpers_at_once: list[Helper]) -> None:

@@ -78,6 +78,7 @@ def test_a_wrong_forced_partition_is_refused(forced: ForcedPartition, message: s
         plan_operator(specs.matmul(48, 48, 48), CHIP, COST, PlanOptions(forced=(forced,)))
 
 
+@pytest.mark.slow
 def test_an_operator_larger_than_the_chip_is_refused_with_numbers() -> None:
     with pytest.raises(
         InfeasiblePlanError, match=r"operator 'matmul': needs at least \d+ bytes per core, 610240 are"

@@ -73,6 +73,7 @@ def test_the_program_of_a_plan_given_back_is_that_of_the_plan(name: str, chip: s
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes(), file
 
 
+@pytest.mark.slow
 def test_passes_give_the_same_module_for_a_plan_given_back(tmp_path: Path) -> None:
     path = MODELS / "vit_fp16.onnx"
     first = saved(compiled("vit_fp16", "test-16"), tmp_path / "first")

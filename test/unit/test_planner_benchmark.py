@@ -59,6 +59,7 @@ def test_liveness_counts_shared_bytes_once() -> None:
     assert [liveness_bytes(plan, 100) for plan in (apart, shared, later)] == [170, 150, 150]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_too_large_says_so() -> None:
     outcome = planned(Request("opt-1.3b", chip="test-64"))
     assert outcome.status == "too large"

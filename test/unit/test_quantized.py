@@ -52,6 +52,7 @@ def integers(kind: Any, *shape: int) -> Array:
     return np.random.default_rng(len(shape)).integers(limits.min, limits.max, shape, kind, endpoint=True)
 
 
+@pytest.mark.slow
 def test_long_sums_and_halves_are_exact(tmp_path: Path) -> None:
     """Sums beyond 2^24 are no f32, and these scales give many quotients that end in a half."""
     a, b, x = integers(np.uint8, 24, 600), integers(np.int8, 600, 8), integers(np.uint8, 1, 32, 5, 5)

@@ -123,6 +123,7 @@ class Samples(quantization.CalibrationDataReader):
         return next(self.samples, None)
 
 
+@pytest.mark.slow
 def test_a_network_of_the_quantizer_is_that_of_onnx_runtime(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     weights = {

@@ -214,6 +214,7 @@ def test_progress_is_told_and_may_end_the_search() -> None:
     assert all(0 <= share <= 1 for share in shares)
 
 
+@pytest.mark.slow
 def test_statistics_count_the_space() -> None:
     options = PlanOptions()
     spec = specs.matmul(64, 96, 80)

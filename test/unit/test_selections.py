@@ -224,6 +224,7 @@ def _compiled(model: Any, folder: Path) -> Executable:
     return compile(folder / "model.onnx", chip="test-16")
 
 
+@pytest.mark.slow
 def test_top_k_is_planned_and_runs_from_assembly(tmp_path: Path) -> None:
     x = _few((3, 37), "float16", least=-9)
     model = _top_k(x, 5)

@@ -83,6 +83,7 @@ def test_a_wrong_operation_is_named_and_cut_out(
     assert verify(capsys, part, "--inputs", given)[0] == 0
 
 
+@pytest.mark.slow
 def test_an_error_that_only_a_fusion_makes_is_cut_out_with_what_is_fused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_an_error_that_only_a_fusion_makes_is_cut_out_with_what_is_fused(
     assert verify(capsys, part, "--inputs", part.with_suffix(".npz"))[0] == 1
 
 
+@pytest.mark.slow
 def test_a_wrong_codelet_is_found_by_the_engine_that_runs_it(tmp_path: Path) -> None:
     path, part = chain(tmp_path / "m.onnx"), tmp_path / "part.onnx"
     # Another process, because compiled codelets are kept.

@@ -37,17 +37,16 @@ from t10.core.task_nest import simplified
 from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
 from t10.cost.bound.step import LeastSteps
 from t10.cost.closed_forms import ClosedForms
+from t10.cost.counts import KEPT_BOXES, Kept, kept_of
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
 from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
-KEPT_BOXES = 1 << 18
 KEPT_NESTS = 1 << 10
 UNKNOWN = BESIDE = -1
 _lock = Lock()
-Kept = dict[AxisSizes, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,16 +276,9 @@ def _has_axes(spec: OperatorSpec) -> Bools:
     return np.array([[axis in o.axes for axis in range(len(spec.axes))] for o in spec.rotatable], np.bool_)
 
 
-@lru_cache(maxsize=KEPT_OPERATORS)
-def _kept_of(*step: Hashable) -> Kept:
-    """Return what was counted of a step, by box."""
-    del step
-    return {}
-
-
 def _kept(*step: Hashable) -> Kept:
     """Return what was counted of a step, by box, with somebody's own families in front."""
-    return _kept_of(*step, own_digest())
+    return kept_of(*step, own_digest())
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
@@ -305,12 +297,8 @@ def _each(kept: Kept, boxes: Ints, task_of: Callable[[AxisSizes], Task]) -> Ints
 def _each_of(kept: Kept, boxes: Ints, cycles: Callable[[AxisSizes], int | None]) -> Ints:
     """Return what `cycles` says of boxes (n, axes), asked once of each; 0 for empty ones."""
     rows: list[AxisSizes] = list(map(tuple, boxes.tolist()))
-    for row in rows:
-        if row not in kept:
-            if len(kept) >= KEPT_BOXES:
-                kept.clear()
-            kept[row] = _counted(row, cycles)
-    return np.array([kept[row] for row in rows], np.int64).reshape(len(rows))
+    found = [kept.of(row, lambda row=row: _counted(row, cycles)) for row in rows]
+    return np.array(found, np.int64).reshape(len(rows))
 
 
 @lru_cache(maxsize=KEPT_BOXES)

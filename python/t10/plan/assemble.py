@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
+
+import numpy as np
 
 from t10.chip import ChipSpec
+from t10.core.arrays import Bools, Ints
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue
 from t10.core.movement import operand_of
@@ -307,15 +311,45 @@ def place_of(
             return f"idle:{weight}"
         return None
     value = unshaped(name, context.reshapes)
-    rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
-    if rotates and not is_last_use(context, step, value):
-        return None
-    if context.reader_by_input.get(value) == (step, number):
+    kind = _kept_in(context, step, number, plan, value)
+    if kind == "input":
         return f"input:{value}" if layouts[value].scatter == 1 else None
-    is_result = value in context.mover.spec_by_value
-    if is_result and context.mover.lies_in_place(spec, plan, number, layouts[value]):
+    if kind == "value" and context.mover.lies_in_place(spec, plan, number, layouts[value]):
         return f"value:{value}"
     return None
+
+
+def are_in_place(
+    context: Context,
+    step: int,
+    number: int,
+    plans: Sequence[OperatorPlan],
+    layouts: Sequence[Mapping[str, ValueLayout]],
+    pairs: Ints,
+) -> Bools:
+    """Return for pairs (n, 2), by plan and layouts, whether operand `number`, no weight, has a `place_of`."""
+    spec = context.graph.operators[step]
+    value = unshaped(operand_of(spec, number).name, context.reshapes)
+    kinds = np.array([_kept_in(context, step, number, plan, value) for plan in plans])[pairs[:, 0]]
+    result = np.zeros(len(pairs), np.bool_)
+    if (rows := np.flatnonzero(kinds == "input")).size:
+        result[rows] = np.array([each[value].scatter == 1 for each in layouts])[pairs[rows, 1]]
+    if (rows := np.flatnonzero(kinds == "value")).size:
+        homes = [each[value] for each in layouts]
+        result[rows] = context.mover.lie_in_place(spec, plans, number, homes, pairs[rows])
+    return result
+
+
+def _kept_in(
+    context: Context, step: int, number: int, plan: OperatorPlan, value: str
+) -> Literal["input", "value", ""]:
+    """Return in what kind of buffer an operand that reads a value directly may lie as it is wanted, if in any."""
+    rotates = number < len(context.graph.operators[step].inputs) and prod(plan.ft[number]) > 1
+    if rotates and not is_last_use(context, step, value):
+        return ""
+    if context.reader_by_input.get(value) == (step, number):
+        return "input"
+    return "value" if value in context.mover.spec_by_value else ""
 
 
 def is_last_use(context: Context, step: int, name: str) -> bool:

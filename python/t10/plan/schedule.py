@@ -20,6 +20,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
+from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
@@ -50,6 +51,7 @@ MANY_OPERATORS, MANY_LESS = 32, (1 / 16, 1 / 4)
 
 
 @rare_collections()
+@kept_helpers()
 def plan_module(
     graph: Graph,
     chip: ChipSpec,
@@ -71,6 +73,7 @@ def plan_module(
         return as_placed(schedule_module(graph, chip, cost, fronts, chosen_options, progress), chip, cost)
 
 
+@kept_helpers()
 def schedule_module(
     graph: Graph,
     chip: ChipSpec,

@@ -9,16 +9,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socketpair
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 from t10.core.garbage import rare_collections
+from t10.cost.counts import learn, note_counts
 
 POLL_SECONDS = 0.1
 PROGRAM = """
@@ -48,12 +49,13 @@ class Helper:
             while not self.connection.poll(POLL_SECONDS):
                 if stop.is_set():
                     raise HelperFailedError
-            is_result, result = self.connection.recv()
+            is_result, result, counts = self.connection.recv()
         # Whatever cannot be sent or read back, and an end of the process.
         except Exception as error:
             raise HelperFailedError from error
         if not is_result:
             raise HelperFailedError
+        learn(counts)
         return result
 
     def end(self) -> None:
@@ -61,6 +63,50 @@ class Helper:
         self.connection.close()
         self.process.kill()
         self.process.wait()
+
+
+_lock = Lock()
+_idle: list[Helper] = []
+_blocks: list[None] = []
+"""Helpers that wait for calls, and a mark for each block they wait in."""
+
+
+@contextmanager
+def kept_helpers() -> Generator[None]:
+    """Let helpers that were started in the block wait for further calls, until the last of all such blocks ends."""
+    with _lock:
+        _blocks.append(None)
+    try:
+        yield
+    finally:
+        with _lock:
+            _blocks.pop()
+            left = [] if _blocks else [_idle.pop() for _ in list(_idle)]
+        for helper in left:
+            helper.end()
+
+
+def are_waiting() -> bool:
+    """Return whether a helper waits for calls."""
+    return bool(_idle)
+
+
+def taken() -> Helper | None:
+    """Return a helper that waits, or else a new one, None where none can be started (`started`)."""
+    with _lock:
+        if _idle:
+            return _idle.pop()
+    return started()
+
+
+def leave(helper: Helper) -> None:
+    """Let a helper that has nothing to do wait, or end it where no block keeps it (`kept_helpers`)."""
+    with _lock:
+        is_kept = bool(_blocks)
+        if is_kept:
+            _idle.append(helper)
+    if not is_kept:
+        helper.end()
 
 
 def started() -> Helper | None:
@@ -97,7 +143,7 @@ class _Orphaned:
 def serve(descriptor: int, parent: int) -> None:
     """Make the calls that come over a pipe until it is closed; interruptions are left to the `parent`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection, stop = Connection(descriptor), _Orphaned(parent)
+    connection, stop, counts = Connection(descriptor), _Orphaned(parent), note_counts()
     with rare_collections(), suppress(EOFError, OSError):
         while not stop.is_set():
             function, arguments = connection.recv()
@@ -105,4 +151,5 @@ def serve(descriptor: int, parent: int) -> None:
                 answer = (True, function(*arguments, stop=stop))
             except Exception:  # it is raised again where the call is made by the one that asked
                 answer = (False, None)
-            connection.send(answer)
+            connection.send((*answer, counts))
+            counts.clear()

@@ -87,14 +87,18 @@ def operator_fronts(
         done(todo[place], front)
 
     calls = [(searches[n].spec, chip, cost, searches[n].options) for n in todo]
-    # What somebody registered in this process is not known in others.
-    is_portable = type(cost) is IpuCostModel and cost.is_counted and not own_digest()
+    work = Work(solve, calls, [searches[n].weight for n in todo], is_portable(cost))
     try:
-        parallel_map(Work(solve, calls, [searches[n].weight for n in todo], is_portable), searched, executor)
+        parallel_map(work, searched, executor)
     except CallError as failure:
         raise _named(failure, graph.operators[searches[todo[failure.number]].steps[0]]) from failure.__cause__
     front_by_step = {step: found[n] for n, search in enumerate(searches) for step in search.steps}
     return tuple(front_by_step[step] for step in range(len(graph.operators)))
+
+
+def is_portable(cost: CostModel) -> bool:
+    """Return whether any process finds the same costs: what somebody registered in this one is not known in others."""
+    return type(cost) is IpuCostModel and cost.is_counted and not own_digest()
 
 
 def solve(

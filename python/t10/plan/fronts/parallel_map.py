@@ -3,6 +3,7 @@
 Without an executor the calls run on as many threads as the process may use cores, which helps as far as they release
 the interpreter's lock; a single call, or a single core, needs no thread. What takes longer than a moment gets helpers,
 processes that take calls from the other end; what may get them holds the lock, so that a thread more would not help.
+Helpers that were kept from calls before (`helper.kept_helpers`) take some at once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Generic, TypeVar
 
-from t10.plan.fronts.helper import Helper, HelperFailedError, started
+from t10.plan.fronts.helper import Helper, HelperFailedError, are_waiting, leave, taken
 
 MOST_HELPERS = 3
-SHORT_SECONDS, POLL_SECONDS = 0.5, 0.02
+SHORT_SECONDS, POLL_SECONDS = 0.25, 0.01
 """Calls get no helpers before this process has worked for so long: starting one takes about that, or more."""
 T = TypeVar("T")
 Arguments = tuple[Any, ...]
@@ -89,6 +90,14 @@ def parallel_map(work: Work[T], done: Done[T], executor: Executor | None = None)
         _call_here(work, done)
 
 
+def make_all(work: Work[T], done: Done[T]) -> None:
+    """Make all calls in this process, and by helpers, as `parallel_map` does; errors are raised as they were."""
+    try:
+        parallel_map(work, done)
+    except CallError as failure:
+        raise (failure.__cause__ or failure) from None
+
+
 def _call_here(work: Work[T], done: Done[T]) -> None:
     """Make the calls one after the other in this thread."""
     for number, arguments in enumerate(work.arguments):
@@ -140,10 +149,10 @@ class _Here(Generic[T]):
         """
         helper: Helper | None = None
         if is_helped:
-            while self.left and time.process_time() - self.start < SHORT_SECONDS:
+            while self.left and not are_waiting() and time.process_time() - self.start < SHORT_SECONDS:
                 if self.stop.wait(POLL_SECONDS):
                     return
-            helper = started() if self.left else None
+            helper = taken() if self.left else None
         try:
             while self.left:
                 try:
@@ -154,7 +163,7 @@ class _Here(Generic[T]):
                     helper = self._make(number, helper)
         finally:
             if helper is not None:
-                helper.end()
+                leave(helper)
 
     def _make(self, number: int, helper: Helper | None) -> Helper | None:
         """Make a call, by the helper if it can; returns the helper, None where there is none any more."""

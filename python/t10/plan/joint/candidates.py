@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from threading import Event
 
 import numpy as np
 
+from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
@@ -22,6 +24,8 @@ from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs
 from t10.plan.assemble import Context
+from t10.plan.fronts.operator_fronts import is_portable
+from t10.plan.fronts.parallel_map import Work, make_all
 from t10.plan.memory.levels import spread_cores
 from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
@@ -32,6 +36,8 @@ from t10.plan.search.pareto import Front
 from t10.plan.search.placement import place
 from t10.plan.search.space import candidate_partitions
 
+COUNTED_TOGETHER = 8
+"""Candidates that are counted at a time."""
 NEVER = np.iinfo(np.int64).max // 4
 MANY = 1 << 20
 
@@ -130,25 +136,77 @@ class Candidates:
             self.cycles[new] += self.moved(new)
         self.is_counted[new] = True
 
+    def learn(self, numbers: Ints, cycles: Ints) -> None:
+        """Take over what another process counted of plans as they are listed."""
+        self.listed.cycles[numbers] = cycles
+        self.listed.is_counted[numbers] = True
+        self.cycles[numbers] = cycles + self.fixed_cycles[numbers]
+        self.is_counted[numbers] = True
+
+    def portable(self) -> Candidates:
+        """Return the candidates without what only this process can count or ask for."""
+        return replace(self, readings={}, moved=None)
+
+    def least(self, cost: CostModel, values: Ints, most: int, kinds: Ints | None) -> Ints:
+        """Return at most so many candidates of least cycles and `values`, and the best of each kind; all counted."""
+        while True:
+            order = np.argsort(values + self.cycles, kind="stable")
+            chosen = order[:most]
+            if kinds is not None:
+                chosen = np.union1d(chosen, order[np.unique(kinds[order], return_index=True)[1]])
+            new = chosen[~self.is_counted[chosen]][:COUNTED_TOGETHER]
+            if not len(new):
+                return chosen
+            self.count(cost, new)
+
+
+def counted_best(
+    cost: CostModel,
+    candidates: Candidates,
+    values: Ints,
+    most: int,
+    kinds: Ints | None,
+    *,
+    stop: Event | None = None,
+) -> tuple[Ints, Ints]:
+    """Count what `Candidates.least` counts; return which those are, and cycles for `Candidates.learn`."""
+    del stop
+    was_counted = candidates.is_counted.copy()
+    candidates.least(cost, values, most, kinds)
+    numbers = np.flatnonzero(candidates.is_counted & ~was_counted)
+    return numbers, candidates.listed.cycles[numbers]
+
 
 def listed_by_front(context: Context, fronts: Sequence[Front], options: PlanOptions) -> dict[int, Listed]:
     """Return the plans of every operator that is not pinned, bounded, by the id of its front."""
+    specs = {
+        id(front): spec
+        for spec, front in zip(reversed(context.graph.operators), reversed(fronts), strict=True)
+        if options.forced_for(spec.name) is None
+    }
     found: dict[int, Listed] = {}
-    for spec, front in zip(context.graph.operators, fronts, strict=True):
-        if options.forced_for(spec.name) is None and id(front) not in found:
-            found[id(front)] = _listed(context, spec, options)
+    calls = [(spec, context.chip, context.cost, options) for spec in specs.values()]
+    work = Work(_listed, calls, [1.0] * len(calls), is_portable(context.cost))
+    front_ids = list(specs)
+
+    def done(number: int, listed: Listed) -> None:
+        found[front_ids[number]] = listed
+
+    make_all(work, done)
     return found
 
 
-def _listed(context: Context, spec: OperatorSpec, options: PlanOptions) -> Listed:
+def _listed(
+    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions, *, stop: Event | None = None
+) -> Listed:
     """Return the plans without rotation of an operator, those whose sums are whole on all their cores last."""
-    chip = context.chip
+    del stop
     rows = candidate_partitions(spec, chip.n_cores, options)
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
     gathers = (members > 1) & ((members - 1) * size_bytes(spec.acc_dtype) <= chip.shift_buffer_bytes)
     is_whole = np.repeat([False, True], [len(rows), int(gathers.sum())])
     rows = np.concatenate([rows, rows[gathers]])
-    least = evaluate(spec, least_costs(context.cost), rows, no_rotation(spec, len(rows)), is_whole)
+    least = evaluate(spec, least_costs(cost), rows, no_rotation(spec, len(rows)), is_whole)
     fits = least.active_bytes <= limits_bytes(chip)[0]
     cycles = (least.cycles - least.relayout)[fits]
     return Listed(spec, rows[fits], is_whole[fits], cycles, np.zeros(len(cycles), np.bool_))

@@ -29,6 +29,8 @@ from t10.plan.search.pareto import Front
 MOST_ROUNDS = 300
 NEAR = 0.001
 """By what part of the cycles choices near the best are slower at most."""
+EARLY_GAP = 0.006
+"""Gap to which a large model is solved as long as its choice relies on bounds: they change what is best anyway."""
 
 Report = Callable[[int, int], None]
 """Called with steps done and steps in all; what it raises ends the work."""
@@ -78,6 +80,7 @@ class JointPlanner:
             None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
         )
         self.work_left = MOST_WORK
+        self.gap = options.gap if len(fronts) <= FEW_OPERATORS else max(options.gap, EARLY_GAP)
         kept: dict[Reading, list[OperatorPlan]] = {
             reading: [front[choice.plan].plan for front, choice in zip(fronts, choices, strict=True)]
             for reading, choices in greedy.items()
@@ -99,15 +102,15 @@ class JointPlanner:
         bound_cycles, is_small = 0, selection.n_operators <= FEW_OPERATORS
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
-            found = solve(selection, self.options.gap, starts, self._is_over, self.work_left)
+            found = solve(selection, self.gap, starts, self._is_over, self.work_left)
             if found is None:
                 return None
             self.work_left -= found.work
             bound_cycles = max(bound_cycles, found.bound_cycles)
             starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
-            if not is_last:
-                near = neighbours(selection, found.rows, int(found.cycles * NEAR)) if is_small else []
+            if not is_last and is_small:
+                near = neighbours(selection, found.rows, int(found.cycles * NEAR))
                 if self._settle(selection, [found.rows, *near], "fine"):
                     selection = self.selection(room_bytes)
                     continue
@@ -116,7 +119,10 @@ class JointPlanner:
             cycles = selection.cycles(found.rows)
             if best is None or cycles < best.cycles:
                 best = replace(found, cycles=cycles)
-            if is_last or is_exact or bound_cycles >= best.cycles * (1 - self.options.gap):
+            is_solved = is_exact and self.gap == self.options.gap
+            if is_exact:
+                self.gap = self.options.gap
+            if is_last or is_solved or bound_cycles >= best.cycles * (1 - self.options.gap):
                 break
         if best is None:
             return None

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal
+from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import (
     Context,
+    are_in_place,
     input_layouts,
     is_last_use,
     linear_layout,
@@ -275,15 +277,20 @@ class JointCosts:
             cycles=np.zeros(shape, np.int64),
             is_exact=np.zeros(shape, np.bool_),
         )
-        in_place = np.zeros(shape, np.bool_)
         # States that lie the same way, as far as this operand sees, are one class.
-        classes = [_members_by_first(self._classes(position, edge)) for position in range(len(shape))]
-        for chosen in product(*(members_by_first.items() for members_by_first in classes)):
-            where = tuple(first for first, _ in chosen)
-            is_single = all(len(members) == 1 for _, members in chosen)
-            # Most classes have one member: indexing by sets would take as long as counting.
-            members = where if is_single else np.ix_(*(members for _, members in chosen))
-            in_place[members] = self._bound(edge, where, members)
+        classes = [
+            np.unique(self._classes(position, edge), return_inverse=True) for position in range(len(shape))
+        ]
+        firsts = [first.tolist() for first, _ in classes]
+        lying = self._in_place(edge, number, firsts)
+        plans, layouts, pairs = self._situations(edge, number, firsts)
+        moves = np.flatnonzero(~lying)
+        cycles = np.zeros(lying.shape, np.int64)
+        spec = self.context.graph.operators[step]
+        cycles.flat[moves] = self.context.mover.bounds(spec, plans, number, layouts, pairs[moves])
+        spread = np.ix_(*(of_state for _, of_state in classes))
+        edge.cycles, in_place = cycles[spread], lying[spread]
+        edge.is_exact = in_place.copy()
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
             spec, cost = self.context.graph.operators[step], self.context.cost
@@ -368,13 +375,29 @@ class JointCosts:
 
     def _is_in_place(self, edge: Edge, number: int) -> Bools:
         """Return where another operand that reads the value of an edge lies in place."""
-        other = replace(edge, number=number)
-        result = np.zeros(edge.cycles.shape, np.bool_)
-        for where in product(*map(range, edge.cycles.shape)):
-            plan = self.states[edge.step][where[-1]].plan
-            layouts = self._source_layouts(other, where)
-            result[where] = place_of(self.context, edge.step, number, plan, layouts) is not None
-        return result
+        return self._in_place(edge, number, [list(range(n)) for n in edge.cycles.shape])
+
+    def _in_place(self, edge: Edge, number: int, states: Sequence[Sequence[int]]) -> Bools:
+        """Return where operand `number` lies in place, by the given states of an edge's operators."""
+        found = are_in_place(self.context, edge.step, number, *self._situations(edge, number, states))
+        return found.reshape([len(each) for each in states])
+
+    def _situations(
+        self, edge: Edge, number: int, states: Sequence[Sequence[int]]
+    ) -> tuple[list[OperatorPlan], list[dict[str, ValueLayout]], Ints]:
+        """Return what an operand that reads an edge's value meets: plans, layouts of sources, and pairs of them (n, 2).
+
+        There is one pair for each combination of the given states of the edge's operators, the reader's own last.
+        """
+        name = operand_of(self.context.graph.operators[edge.step], number).name
+        # An operator may lay out an input that one of its operands reads through a view.
+        decides = any(self.maker_by_value.get(s) == edge.step for s in self.context.graph.sources_of(name))
+        own = states[-1] if decides else states[-1][:1]
+        layouts = [self._source_layouts(edge, where) for where in product(*states[:-1], own)]
+        plans = [self.states[edge.step][state].plan for state in states[-1]]
+        numbers = np.arange(prod(map(len, states)))
+        which = numbers if decides else numbers // len(plans)
+        return plans, layouts, np.stack([numbers % len(plans), which], axis=1)
 
     def _taken_bytes(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> int:
         """Return the bytes of a result that can take over an operand's buffer, 0 where it cannot."""
@@ -401,17 +424,6 @@ class JointCosts:
             result.append(first_by_key.setdefault(tuple(key), state))
         return result
 
-    def _bound(self, edge: Edge, where: tuple[int, ...], members: Any) -> bool:
-        """Bound one entry of an edge and all that lie the same way; return whether the operand is in place there."""
-        state = where[-1]
-        plan = self.states[edge.step][state].plan
-        layouts = self._source_layouts(edge, where)
-        if place_of(self.context, edge.step, edge.number, plan, layouts) is not None:
-            edge.is_exact[members] = True
-            return True
-        edge.cycles[members] = self._moved(edge.step, edge.number, state, layouts, "rough")
-        return False
-
     def _source_layouts(self, edge: Edge, where: tuple[int, ...]) -> dict[str, ValueLayout]:
         """Return the layouts of the sources of an edge's operand."""
         spec = self.context.graph.operators[edge.step]
@@ -425,12 +437,6 @@ class JointCosts:
     def _edge_cycles(self, edge: Edge, where: tuple[int, ...], counted: Counted) -> int:
         layouts = self._source_layouts(edge, where)
         return self._moved(edge.step, edge.number, where[-1], layouts, counted)
-
-
-def _members_by_first(first_by_state: Sequence[int]) -> dict[int, Ints]:
-    """Return the states of every class by the first of them."""
-    firsts = np.array(first_by_state, np.int64)
-    return {first: np.flatnonzero(firsts == first) for first in dict.fromkeys(first_by_state)}
 
 
 def _read_until(spec: OperatorSpec, number: int) -> Phase:

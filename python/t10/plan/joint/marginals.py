@@ -26,7 +26,16 @@ from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
-from t10.plan.joint.candidates import NEVER, Candidates, Listed, candidates_of, no_rotation
+from t10.plan.fronts.operator_fronts import is_portable
+from t10.plan.fronts.parallel_map import Work, make_all
+from t10.plan.joint.candidates import (
+    NEVER,
+    Candidates,
+    Listed,
+    candidates_of,
+    counted_best,
+    no_rotation,
+)
 from t10.plan.joint.keys import view_key
 from t10.plan.joint.pairs import moved_directly, moved_through_views
 from t10.plan.joint.view_pairs import Piece, pieces_of
@@ -35,9 +44,6 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
-
-COUNTED_TOGETHER = 8
-"""Candidates that are counted at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +150,37 @@ class Marginals:
         found = self.by_step[step]
         if found is None:
             return []
-        kinds, rows = np.frexp(found.cores - 0.5)[1], found.listed.rows
+        values, kinds = self.of(step) - found.cycles, self._kinds(step) if of_each_size else None
+        return self.plans(step, found.least(self.context.cost, values, most, kinds))
+
+    def count_best(self, most: int, *, of_each_size: bool) -> None:
+        """Count what `best` counts of every operator, side by side."""
+        cost = self.context.cost
+        calls: dict[tuple[int, bool], tuple[Candidates, Ints, Ints | None]] = {}
+        for step, found in enumerate(self.by_step):
+            # What moves through views is counted here, with layouts that others share.
+            if found is not None and found.moved is None:
+                values, kinds = self.of(step) - found.cycles, self._kinds(step) if of_each_size else None
+                calls.setdefault((id(found), step in self._deciding), (found, values, kinds))
+        work = Work(
+            counted_best,
+            [(cost, found.portable(), values, most, kinds) for found, values, kinds in calls.values()],
+            [float(len(values)) for _, values, _ in calls.values()],
+            is_portable(cost),
+        )
+        candidates = [found for found, *_ in calls.values()]
+        make_all(work, lambda number, counted: candidates[number].learn(*counted))
+
+    def _kinds(self, step: int) -> Ints:
+        """Return what kind of size each candidate has; those of inputs others read too also have that of a cut."""
+        found = self.by_step[step]
+        assert found is not None
+        kinds: Ints = np.frexp(found.cores - 0.5)[1]
+        rows = found.listed.rows
         if step in self._deciding and found.listed.spec.axes:
             along = np.where((rows > 1).sum(axis=1) == 1, rows.argmax(axis=1) + 1, 0)
             kinds = kinds * (rows.shape[1] + 1) + along
-        while True:
-            order = np.argsort(self.of(step), kind="stable")
-            chosen = order[:most]
-            if of_each_size:
-                chosen = np.union1d(chosen, order[np.unique(kinds[order], return_index=True)[1]])
-            new = chosen[~found.is_counted[chosen]][:COUNTED_TOGETHER]
-            if not len(new):
-                return self.plans(step, chosen)
-            found.count(self.context.cost, new)
+        return kinds
 
     def plans(self, step: int, numbers: Ints) -> list[CostedPlan]:
         """Return candidates as plans with their costs, without what moves before them."""

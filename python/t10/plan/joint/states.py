@@ -9,13 +9,12 @@ Operators that only differ in names, with producers in equal states, share one t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.cost import CostModel
 from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
 from t10.plan.assemble import Context
@@ -46,6 +45,27 @@ class Breadth:
     following: int
     leading: int
     of_each_size: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """What plans cost without what moves before them: asked once for operators that share a front."""
+
+    context: Context
+    fronts: Sequence[Front]
+    known: dict[tuple[int, bool], dict[OperatorPlan, CostedPlan]] = field(
+        default_factory=dict[tuple[int, bool], dict[OperatorPlan, CostedPlan]]
+    )
+
+    def of(self, step: int, plans: Sequence[OperatorPlan], *, is_least: bool = False) -> list[CostedPlan]:
+        """Return plans of an operator with their prices, or with bounds of them."""
+        known = self.known.setdefault((id(self.fronts[step]), is_least), {})
+        new = [plan for plan in dict.fromkeys(plans) if plan not in known]
+        if new:
+            cost = least_costs(self.context.cost) if is_least else self.context.cost
+            arrays = evaluate_plans(self.context.graph.operators[step], cost, new)
+            known |= {plan: alone(costed(plan, arrays, row)) for row, plan in enumerate(new)}
+        return [known[plan] for plan in plans]
 
 
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
@@ -82,7 +102,11 @@ def states_of(
     # Before any plan is counted: each ranks as it would alone.
     if rankings[0].sees_views:
         rankings.append(Marginals(context, fronts, options, listed, through_views=False))
-    found = [_ranked_states(context, fronts, options, ranking, kept, breadth) for ranking in rankings]
+    breadth = breadth or _breadth_of(context)
+    if breadth.of_candidates:
+        rankings[0].count_best(breadth.of_candidates, of_each_size=breadth.of_each_size)
+    prices = _Prices(context, fronts)
+    found = [_ranked_states(prices, options, ranking, kept, breadth) for ranking in rankings]
     if len(found) == 1:
         return found[0]
     interned: dict[tuple[int, States], States] = {}
@@ -92,6 +116,14 @@ def states_of(
         for priced in [_ordered({state.plan: state for each in states for state in each})]
     ]
     return _within_tables(context, united, found[0])
+
+
+def _breadth_of(context: Context) -> Breadth:
+    """Return how many states operators have by the size of the model."""
+    operators = context.graph.operators
+    if max((prod(spec.output.shape) for spec in operators), default=0) > LARGE_ELEMENTS:
+        return NARROW
+    return WIDE if len(operators) <= FEW_OPERATORS else DEEP
 
 
 def _within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
@@ -114,18 +146,14 @@ def _within_tables(context: Context, united: list[States], ranked: Sequence[Stat
 
 
 def _ranked_states(
-    context: Context,
-    fronts: Sequence[Front],
+    prices: _Prices,
     options: PlanOptions,
     marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]],
-    breadth: Breadth | None,
+    breadth: Breadth,
 ) -> tuple[States, ...]:
     """Return the states of every operator by one ranking."""
-    largest = max((prod(spec.output.shape) for spec in context.graph.operators), default=0)
-    if breadth is None:
-        breadth = WIDE if len(context.graph.operators) <= FEW_OPERATORS else DEEP
-        breadth = NARROW if largest > LARGE_ELEMENTS else breadth
+    context, fronts = prices.context, prices.fronts
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
@@ -155,26 +183,26 @@ def _ranked_states(
                     for each in marginals.best(step, breadth.of_candidates, of_each_size=breadth.of_each_size)
                 }
                 offered = _offered(context, spec, makers, result)
-                chosen |= _fastest(context, marginals, step, offered, chosen, breadth.following)
+                chosen |= _fastest(prices, marginals, step, offered, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
-                chosen |= _other_sums(context, spec, chosen)
+                chosen |= _other_sums(prices, step, chosen)
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
             priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
-    return _with_leading(context, options, marginals, breadth, fronts, result)
+    return _with_leading(prices, options, marginals, breadth, result)
 
 
 def _with_leading(
-    context: Context,
+    prices: _Prices,
     options: PlanOptions,
     marginals: Marginals,
     breadth: Breadth,
-    fronts: Sequence[Front],
     states: Sequence[States],
 ) -> tuple[States, ...]:
     """Return the states and those that leave a result as a state of a reader takes it."""
+    context, fronts = prices.context, prices.fronts
     result = list(states)
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     readers: list[list[tuple[int, int]]] = [[] for _ in result]
@@ -197,8 +225,8 @@ def _with_leading(
                 for state in result[reader]
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
             )
-            found = _fastest(context, marginals, step, offered, own, breadth.leading)
-            priced = _ordered(own | found | _other_sums(context, spec, found))
+            found = _fastest(prices, marginals, step, offered, own, breadth.leading)
+            priced = _ordered(own | found | _other_sums(prices, step, found))
             known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
     return tuple(result)
@@ -223,7 +251,7 @@ def _thinned(front: Front, most: int, kept: Mapping[OperatorPlan, None]) -> Iter
 
 
 def _fastest(
-    context: Context,
+    prices: _Prices,
     marginals: Marginals,
     step: int,
     offered: Iterable[OperatorPlan],
@@ -233,35 +261,27 @@ def _fastest(
     """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
     plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
     order: list[int] = marginals.ranked(step, plans, most).tolist()
-    priced = _costed_all(context.cost, context.graph.operators[step], [plans[number] for number in order])
-    return {each.plan: alone(each) for each in priced}
+    return {each.plan: each for each in prices.of(step, [plans[number] for number in order])}
 
 
 def _other_sums(
-    context: Context, spec: OperatorSpec, states: Mapping[OperatorPlan, CostedPlan]
+    prices: _Prices, step: int, states: Mapping[OperatorPlan, CostedPlan]
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans that combine partial sums of states the other way and are not among them."""
+    context, spec = prices.context, prices.context.graph.operators[step]
     pairs = [
         (priced, plan) for priced in states.values() for plan in alternatives(spec, priced.plan, context.chip)
     ]
     # An all-reduce of many cores has many rounds: only what may pay by its lower bound is counted.
-    for cost in (least_costs(context.cost), context.cost):
-        others = _costed_all(cost, spec, [plan for _, plan in pairs])
+    for is_least in (True, False):
+        others = prices.of(step, [plan for _, plan in pairs], is_least=is_least)
         paying = [
             (priced, other)
             for (priced, _), other in zip(pairs, others, strict=True)
             if other.plan not in states and _may_pay(context, spec, priced, other)
         ]
         pairs = [(priced, other.plan) for priced, other in paying]
-    return {other.plan: alone(other) for _, other in paying}
-
-
-def _costed_all(cost: CostModel, spec: OperatorSpec, plans: Sequence[OperatorPlan]) -> list[CostedPlan]:
-    """Return plans of an operator with their costs."""
-    if not plans:
-        return []
-    arrays = evaluate_plans(spec, cost, plans)
-    return [costed(plan, arrays, row) for row, plan in enumerate(plans)]
+    return {other.plan: other for _, other in paying}
 
 
 def _ordered(chosen: Mapping[OperatorPlan, CostedPlan]) -> States:
@@ -276,7 +296,7 @@ def _may_pay(context: Context, spec: OperatorSpec, priced: CostedPlan, other: Co
     n_members, n_slots = output_chunk(spec, other.plan)
     n_bytes = (n_slots - n_slots // n_members) * size_bytes(spec.output.dtype)
     fetch = context.cost.exchange_cycles(n_bytes, n_members - 1, neighbour=False)
-    return other.cycles.total - other.cycles.relayout - priced.cycles.total < fetch
+    return other.cycles.total - priced.cycles.total < fetch
 
 
 def _spread(n: int, most: int) -> list[int]:

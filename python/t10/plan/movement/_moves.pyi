@@ -62,20 +62,35 @@ def count(
     wanted: PartitionCells,
     homes: Sequence[ElementLocator],
     view: View | None,
-    budget: int | None,
     rates: Sequence[int],
     item_bytes: int,
     is_padded: bool,
     places: Sequence[int] = (),
-) -> tuple[int, int, int, int, int, int, int, int]:
-    """Return (received, sent, fragments, total, copied) in elements, and loads.
+) -> list[int]:
+    """Return received, sent, fragments, total and copied elements, and three loads.
 
     Most of any core, and the sum of all received. The loads (cycles until the last transfer ends, before and behind the
     exchange: `t10.core.loads.Loads`) are 0 where `rates` is empty; else it has the numbers of `MoveRates`. `is_padded`:
-    slots outside the tensor are filled. `places` are the numbers of `t10.core.loads.Places`, if any. With a budget,
-    transfers are not scheduled, and counting stops after about that many pieces (runs of elements that lie in a row);
-    no number is larger than without a budget. Raises ValueError where the value has more elements than its homes.
+    slots outside the tensor are filled. `places` are the numbers of `t10.core.loads.Places`, if any. Raises ValueError
+    where the value has more elements than its homes.
     """
 
-def lies_in_place(wanted: PartitionCells, home: ElementLocator) -> bool:
-    """Return whether every core wants exactly the elements it has, slot by slot."""
+def bounds(
+    wanted: Sequence[PartitionCells],
+    is_padded: Sequence[bool],
+    homes: Sequence[Sequence[ElementLocator]],
+    pairs: NDArray[np.int64],
+    view: View | None,
+    budget: int,
+    rates: Sequence[int],
+    item_bytes: int,
+) -> NDArray[np.int64]:
+    """Return the eight numbers of `count` for `pairs` (n, 2) of what is wanted and where it lies, or less, as (n, 8).
+
+    Transfers are not scheduled, and counting stops after about `budget` pieces (runs of elements that lie in a row).
+    """
+
+def lie_in_place(
+    wanted: Sequence[PartitionCells], homes: Sequence[ElementLocator], pairs: NDArray[np.int64]
+) -> list[bool]:
+    """Return whether every core wants exactly the slots it has, for `pairs` (n, 2) of what is wanted and where."""

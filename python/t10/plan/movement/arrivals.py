@@ -7,7 +7,7 @@ several times on its way to a program. A `Mover` may be used by several threads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers_from
 from math import prod
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from t10.core.arrays import Bools, Ints
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -140,7 +141,6 @@ class Mover:
     )
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
-    _same: dict[object, bool] = field(default_factory=dict[object, bool])
     _padded: dict[CellsKey, bool] = field(default_factory=dict[CellsKey, bool])
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalCosts = field(init=False)
@@ -196,13 +196,37 @@ class Mover:
 
         Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
         """
-        key, reading = self._key(spec, plan, number, layouts)
+        key = self._key(spec, plan, number, layouts)
         counted = self._traffic.get(key) or self._bounds.get((key, is_fine))
         if counted is None:
             n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
-            counted = self._count(key[:3], spec, plan, reading, layouts, n_pieces)
+            counted = self._bounded(spec, [plan], number, [layouts], np.zeros((1, 2), np.int64), n_pieces)[0]
             self._bounds[key, is_fine] = counted
         return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
+
+    def bounds(
+        self,
+        spec: OperatorSpec,
+        plans: Sequence[OperatorPlan],
+        number: int,
+        layouts: Sequence[Mapping[str, ValueLayout]],
+        pairs: Ints,
+    ) -> Ints:
+        """Return what `bound` does for many pairs (n, 2), each the number of a plan and that of layouts."""
+        reading, kind = self._reading(operand_of(spec, number).name), self._kind(spec)
+        places = [tuple(self._locator_key(each[source]) for source in reading.sources) for each in layouts]
+        numbers = [self._known.plans.of(plan) for plan in plans]
+        counted: dict[int, Traffic] = {}
+        rows: list[tuple[int, int]] = pairs.tolist() if self._traffic else []
+        for row, (plan, place) in enumerate(rows):
+            found = self._traffic.get((kind, numbers[plan], number, reading.number, places[place]))
+            if found is not None:
+                counted[row] = found
+        new = np.setdiff1d(np.arange(len(pairs)), list(counted))
+        bounded = self._bounded(spec, plans, number, layouts, pairs[new], BOUND_PIECES)
+        counted |= dict(zip(new.tolist(), bounded, strict=True))
+        size = size_bytes(operand_of(spec, number).dtype)
+        return np.array([self._prices.cycles(counted[row], size) for row in range(len(pairs))], np.int64)
 
     def traffic(
         self,
@@ -213,63 +237,98 @@ class Mover:
         places: Places | None = None,
     ) -> Traffic:
         """Return what the arrival of operand `number` moves."""
-        key, reading = self._key(spec, plan, number, layouts)
+        key = self._key(spec, plan, number, layouts)
         where = key if places is None or not self._rates else (*key, places)
         # Bounds are those of what this mover has counted, so that they do not depend on what was planned before.
         if where not in self._traffic:
             known = self._known.traffic
             if where not in known:
-                known[where] = self._count(key[:3], spec, plan, reading, layouts, None, places)
+                known[where] = self._count(spec, plan, number, layouts, places)
             self._traffic[where] = known[where]
         return self._traffic[where]
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
+        return bool(self.lie_in_place(spec, [plan], number, [layout], np.zeros((1, 2), np.int64))[0])
+
+    def lie_in_place(
+        self,
+        spec: OperatorSpec,
+        plans: Sequence[OperatorPlan],
+        number: int,
+        layouts: Sequence[ValueLayout],
+        pairs: Ints,
+    ) -> Bools:
+        """Return what `lies_in_place` does for many pairs (n, 2), each the number of a plan and that of a layout."""
         if operand_of(spec, number).pad_value:
-            return False
-        wanted_key = (self._kind(spec), self._known.plans.of(plan), number)
-        key = (wanted_key, self._locator_key(layout))
-        if key not in self._same:
-            wanted = self._cells(wanted_key, spec, plan)
-            self._same[key] = _moves.lies_in_place(wanted, self._locator(layout))
-        return self._same[key]
+            return np.zeros(len(pairs), np.bool_)
+        wanted = [self._wanted(spec, plan, number)[0] for plan in plans]
+        homes = [self._locator(layout) for layout in layouts]
+        return np.array(_moves.lie_in_place(wanted, homes, pairs), np.bool_)
+
+    def _bounded(
+        self,
+        spec: OperatorSpec,
+        plans: Sequence[OperatorPlan],
+        number: int,
+        layouts: Sequence[Mapping[str, ValueLayout]],
+        pairs: Ints,
+        n_pieces: int,
+    ) -> list[Traffic]:
+        """Return what moves at least into an operand, for pairs of a plan and of layouts; see `bounds`."""
+        reading = self._reading(operand_of(spec, number).name)
+        wanted = [self._wanted(spec, plan, number) for plan in plans]
+        table = _moves.bounds(
+            [cells for cells, _ in wanted],
+            [padded for _, padded in wanted],
+            [[self._locator(each[source]) for source in reading.sources] for each in layouts],
+            pairs,
+            reading.view,
+            n_pieces,
+            self._rates,
+            size_bytes(operand_of(spec, number).dtype),
+        )
+        return [_traffic(row) for row in table.tolist()]
 
     def _count(
         self,
-        key: CellsKey,
         spec: OperatorSpec,
         plan: OperatorPlan,
-        reading: _Reading,
+        number: int,
         layouts: Mapping[str, ValueLayout],
-        budget: int | None,
-        places: Places | None = None,
+        places: Places | None,
     ) -> Traffic:
-        """Return what moves into an operand, scheduled; with a budget no more. `key` says which operand it is."""
-        homes = [self._locator(layouts[source]) for source in reading.sources]
-        operand = operand_of(spec, key[2])
-        padded = self._padded.get(key)
-        if padded is None:
-            padded = self._padded[key] = is_padded(spec, operand, plan)
-        wanted, size = self._cells(key, spec, plan), size_bytes(operand.dtype)
-        received, sent, fragments, total, copied, port, gather, settle = _moves.count(
+        """Return what moves into an operand, scheduled."""
+        reading = self._reading(operand_of(spec, number).name)
+        wanted, padded = self._wanted(spec, plan, number)
+        counted = _moves.count(
             wanted,
-            homes,
+            [self._locator(layouts[source]) for source in reading.sources],
             reading.view,
-            budget,
             self._rates,
-            size,
+            size_bytes(operand_of(spec, number).dtype),
             padded,
             places.numbers if places else (),
         )
-        return Traffic(received, sent, fragments, total, copied, Loads(port, gather, settle))
+        return _traffic(counted)
+
+    def _wanted(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int
+    ) -> tuple[_moves.PartitionCells, bool]:
+        """Return how an operand is to lie, and whether slots outside its tensor are filled."""
+        key = (self._kind(spec), self._known.plans.of(plan), number)
+        padded = self._padded.get(key)
+        if padded is None:
+            padded = self._padded[key] = is_padded(spec, operand_of(spec, number), plan)
+        return self._cells(key, spec, plan), padded
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
-    ) -> tuple[tuple[Any, ...], _Reading]:
-        """Return what an arrival depends on, up to names, and how its value is read."""
+    ) -> tuple[Any, ...]:
+        """Return what an arrival depends on, up to names."""
         reading = self._reading(operand_of(spec, number).name)
         homes = tuple(self._locator_key(layouts[source]) for source in reading.sources)
-        return (self._kind(spec), self._known.plans.of(plan), number, reading.number, homes), reading
+        return (self._kind(spec), self._known.plans.of(plan), number, reading.number, homes)
 
     def _kind(self, spec: OperatorSpec) -> int:
         known = self._kind_by_name.get(spec.name)
@@ -344,3 +403,8 @@ class Mover:
         if view.kind == "reshape" and len(sources) == 1:
             return inner[0] if inner[0] == plain else (view.kind, view.shape, inner[0])
         return replace(view, name="", sources=()), inner
+
+
+def _traffic(counted: Sequence[int]) -> Traffic:
+    received, sent, fragments, total, copied, *loads = counted
+    return Traffic(received, sent, fragments, total, copied, Loads(*loads))
