@@ -103,7 +103,10 @@ def plan_fields(plan: CandidatePlan) -> dict[str, Any]:
     if plan.phases is not None:
         decided["phases"] = tuple(tuple(_flat_term(term) for term in terms) for terms in plan.phases)
     if plan.cycles is not None:
-        decided["cycles"] = asdict(plan.cycles)
+        # Only a chip with off-chip memory knows what it is to wait.
+        decided["cycles"] = {
+            key: number for key, number in asdict(plan.cycles).items() if number or key != "wait"
+        }
     return decided
 
 

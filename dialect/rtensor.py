@@ -5,7 +5,9 @@ It has two levels. [Follow one matmul](follow-one-matmul.md) shows both.
 **Planned level.** Tensors are whole. The unit that is planned is `rtensor.operator`, or one linalg operation; what is
 decided of it is an attribute: `rtensor.candidates` or `rtensor.space` while there is a choice, then `rtensor.plan`
 (how it is cut, rotated and ordered) and `rtensor.idle_level` (over how many replicas its weights are divided at rest: 0
-spread over all cores, 1 as they are used).
+spread over all cores, 1 as they are used). `rtensor.fetch = n` says that its weights come from off-chip memory: the
+memory in which they rest is theirs from when operator n begins, counted from 0, until they are used. It stays at the
+next level.
 
 **Compute-shift level.** The plan is the types and operations; there is no plan attribute any more. The encoding of a
 tensor, `#rtensor.layout` on a `#rtensor.grid`, says which element lies where on every core. `rtensor.resident` says
@@ -63,6 +65,8 @@ CANDIDATES = "rtensor.candidates"
 """Name of the attribute that holds an array of plans to choose from, in the order the planner gave them."""
 SPACE = "rtensor.space"
 """Name of the attribute that holds, instead of candidates too many to list, the constraints they satisfy."""
+FETCH = "rtensor.fetch"
+"""Name of the attribute that says from which operator on, counted from 0, an operator's weights are fetched."""
 FORCED = "rtensor.forced"
 """Name of the attribute that holds what the user chose of an operator's plan; nothing may change it."""
 

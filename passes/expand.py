@@ -10,6 +10,7 @@ from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
 from t10.errors import InputError
 from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
+from t10.passes.bridge.fetches import fetches_of
 from t10.passes.bridge.write_program import write_program
 from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, has_program, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
@@ -27,7 +28,7 @@ class Expand(PlanningPass):
 
     name: ClassVar[str] = "t10-expand"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-reconcile",)
-    reads: ClassVar[str] = "`rtensor.plan` and `rtensor.idle_level` of every operator"
+    reads: ClassVar[str] = "`rtensor.plan`, `rtensor.idle_level` and `rtensor.fetch` of every operator"
     leaves: ClassVar[str] = (
         "the compute-shift level: layouts as encodings, `rtensor.resident`, and in every operator `rtensor.relayout`, "
         "`rtensor.setup`, `scf.for` over `rtensor.shift` and `rtensor.sub_task`, `rtensor.reduce`"
@@ -68,4 +69,5 @@ def chosen_schedule(
     levels = tuple(
         int(op.attributes[IDLE_LEVEL].value) if IDLE_LEVEL in op.attributes else 0 for op in operations
     )
-    return read, restore_module(read.graph, chip, cost, plans, levels, is_exact=True)
+    fetches = fetches_of(read.graph, operations)
+    return read, restore_module(read.graph, chip, cost, plans, levels, fetches=fetches, is_exact=True)

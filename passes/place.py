@@ -133,6 +133,7 @@ def _plan_of(program: ReadProgram, chip: ChipSpec, buffers: tuple[Buffer, ...]) 
         peak_bytes=most_bytes(buffers, reserved),
         capacity_bytes=chip.sram_bytes,
         reserved_bytes=reserved,
+        fetches=program.fetches,
     )
 
 
@@ -153,7 +154,9 @@ def _reserved_bytes(program: ReadProgram, chip: ChipSpec) -> int:
 def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:
     """Return every buffer that a program needs, with its lifetime."""
     layouts = {layout.value: layout for layout in (*program.weight_layouts, *program.input_layouts)}
-    requests = buffer_requests(program.graph, program.operators, layouts, chip.shift_buffer_bytes)
+    requests = buffer_requests(
+        program.graph, program.operators, layouts, chip.shift_buffer_bytes, program.fetches
+    )
     unknown = [each.name for each in requests if each.name != "shift" and each.name not in program.owners]
     if unknown:
         raise VerifyError(f"nothing owns the memory of {unknown[0]}")

@@ -22,13 +22,14 @@ class Reconcile(PlanningPass):
     """Choose one active and one idle plan for every operator of the model.
 
     Leaves `rtensor.plan` and `rtensor.idle_level` on every operator. Layouts and movements follow from them;
-    `t10-expand` writes them down. With `program`, the plans leave room for their program.
+    `t10-expand` writes them down. On a chip with off-chip memory weights that do not fit are fetched: `rtensor.fetch`.
+    With `program`, the plans leave room for their program.
     """
 
     name: ClassVar[str] = "t10-reconcile"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-pareto",)
     reads: ClassVar[str] = "priced candidates of all operators"
-    leaves: ClassVar[str] = "`rtensor.plan` and `rtensor.idle_level` on every operator"
+    leaves: ClassVar[str] = "`rtensor.plan`, `rtensor.idle_level` and `rtensor.fetch` on every operator"
 
     def apply(self, module: Any) -> None:
         """Replace candidates by plans; raises `InfeasiblePlanError` if the model does not fit."""

@@ -9,7 +9,7 @@ from t10.cost.registry import CodeFile, digest_of, name_of
 from t10.dialect.attributes import to_attr
 from t10.dialect.build import set_plan
 from t10.dialect.mlir import ir
-from t10.dialect.rtensor import CANDIDATES, FORCED, SPACE
+from t10.dialect.rtensor import CANDIDATES, FETCH, FORCED, SPACE
 from t10.passes.read_graph import ReadModule
 
 CHIP = "t10.chip"
@@ -39,8 +39,11 @@ def annotate(module: Any, read: ReadModule, plan: ModulePlan) -> None:
     levels: dict[str, int] = {}
     for layout in plan.weight_layouts:
         levels[layout.operator] = max(levels.get(layout.operator, 0), layout.scatter)
+    first_by_operator = {fetch.operator: fetch.first for fetch in plan.fetches}
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         op = read.operations[spec.name]
+        if spec.name in first_by_operator:
+            op.attributes[FETCH] = to_attr(first_by_operator[spec.name])
         set_plan(op, scheduled.active)
         op.attributes[IDLE_LEVEL] = to_attr(levels.get(spec.name, 0))
         for undecided in (CANDIDATES, SPACE, FORCED):

@@ -20,7 +20,7 @@ from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
 from t10.core.scalar import constant_text
-from t10.core.schedule import Arrival, ArrivalKind, ScheduledOperator, ValueLayout
+from t10.core.schedule import Arrival, ArrivalKind, Fetch, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout
 from t10.dialect.layout_attr import layout_of
 from t10.dialect.location import source_text
@@ -29,6 +29,7 @@ from t10.dialect.ods import Invalid
 from t10.dialect.region import MOVES, ComputeShiftRegion, RootOperand, is_expanded, read_region
 from t10.errors import InputError, VerifyError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
+from t10.passes.bridge.fetches import fetches_of
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
 from t10.passes.bridge.tree import Apply, Constant, Index, Scalar
@@ -53,6 +54,7 @@ class ReadProgram:
     weight_layouts: tuple[ValueLayout, ...]
     input_layouts: tuple[ValueLayout, ...]
     owners: dict[str, tuple[Any, ...]]
+    fetches: tuple[Fetch, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -114,6 +116,7 @@ class _ProgramReader(GraphReader):
             tuple(layouts[value.name] for value in model.graph.weights if value.name in layouts),
             tuple(layout for name, layout in layouts.items() if name not in weights),
             self.owners,
+            fetches_of(model.graph, [self.operations[spec.name] for spec in model.graph.operators]),
         )
 
     def read_operation(self, op: Any) -> None:

@@ -24,6 +24,7 @@ from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, with_layout
 from t10.dialect.mlir import ir
+from t10.dialect.rtensor import FETCH
 from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
 from t10.passes.bridge.write_generic import constant_attr
 from t10.passes.bridge.write_spec import write_epilogue, write_root
@@ -151,6 +152,8 @@ class _Writer:
             "rtensor.operator", [], [result_type], regions=1,
             op_name=ir.StringAttr.get(spec.name), kind=ir.StringAttr.get(spec.kind),
         )  # fmt: skip
+        if FETCH in op.attributes:
+            made.attributes[FETCH] = op.attributes[FETCH]
         block = made.regions[0].blocks.append()
         with ir.InsertionPoint(block):
             value = _OperatorWriter(spec, scheduled, output, self.types).write(sources)

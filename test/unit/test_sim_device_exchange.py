@@ -10,6 +10,8 @@ from support.small_device import BASE, pattern, run_row
 
 from t10.chip import ChipSpec, load_chip
 from t10.core.device import Copy, CopyKind, Pattern, Variable
+from t10.core.loads import phase_loads
+from t10.cost.exchange import exchange_rates
 from t10.cost.ipu import IpuCostModel
 from t10.errors import VerifyError
 from t10.sim.device.exchange import LoadedCopy, check
@@ -193,6 +195,18 @@ def test_constants_are_written_by_their_tile():
     time = timed(Pattern("p", np.zeros((0, 9), np.int32), fills, np.zeros(1, np.int32), ("0",)))
     assert time.cycles == CHIP.copy_launch_cycles + 100 + 4
     assert list(np.flatnonzero(time.busy_cycles)) == [3]
+
+
+@pytest.mark.parametrize("offset", range(0, 8, 2))
+def test_constants_take_as_long_wherever_they_begin_but_for_ends_that_are_no_words(offset: int):
+    # Nothing is shifted on the way from nowhere: whole words are stored, and what is left at the ends is merged.
+    fills = np.array([[3, offset, 80, 10, 104]], np.int32)
+    time = timed(Pattern("p", np.zeros((0, 9), np.int32), fills, np.zeros(1, np.int32), ("0",)))
+    n_ends = 2 * (offset % 4 > 0)
+    assert time.copy_cycles == CHIP.copy_launch_cycles + 4 + 10 * (80 // 8 + 4 * n_ends)
+    pieces = np.array([(3, (offset + 104 * number) // 2, 40) for number in range(10)], np.int32)
+    loads = phase_loads(np.zeros((0, 6), np.int32), pieces, 4, 2, exchange_rates(CHIP))
+    assert CHIP.copy_launch_cycles + loads.settle_cycles == time.copy_cycles
 
 
 def test_nothing_to_move_takes_no_time():

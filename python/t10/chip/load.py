@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from t10.chip.off_chip import BANDWIDTH_KEY
 from t10.chip.spec import ChipSpec
 from t10.core import plugins
 from t10.core.trust.schema import validated
@@ -58,6 +59,9 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     for change in changes.split(","):
         field, equals, value = change.partition("=")
         field = field.strip()
+        if equals and field == BANDWIDTH_KEY:
+            fields[field] = value.strip()
+            continue
         if not equals or not isinstance(fields.get(field), (int, float)):
             numbers = ", ".join(key for key, each in fields.items() if isinstance(each, (int, float)))
             raise InputError(

@@ -16,8 +16,10 @@ from pydantic import (
 )
 
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
+from t10.chip.off_chip import OffChipMemory, with_bandwidth
 from t10.chip.units import hertz, n_bytes
 from t10.core.links import Links
+from t10.core.off_chip import OffChip
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
 from t10.errors import InputError
 
@@ -133,13 +135,18 @@ class ChipSpec(BaseModel):
         ),
     ] = ()
 
+    memory: Annotated[
+        OffChipMemory | None,
+        Field(description="off-chip memory that weights are fetched from; none: they fit"),
+    ] = None
+
     @model_validator(mode="before")
     @classmethod
     def _counts_cores(cls, fields: Any) -> Any:
-        """Take the number of cores from levels where only these are given."""
+        """Take the number of cores from levels where only these are given, and the memory from its bandwidth."""
         if not isinstance(fields, dict):
             return fields  # refused by what comes next: a manifest may hold anything as its chip
-        known = cast("dict[str, Any]", fields)
+        known = with_bandwidth(cast("dict[str, Any]", fields))
         if "n_cores" in known or not known.get("levels"):
             return known
         levels = TypeAdapter(tuple[Level, ...]).validate_python(known["levels"])
@@ -198,6 +205,11 @@ class ChipSpec(BaseModel):
     def links(self) -> Links | None:
         """Return the links between groups of cores, None where all share one exchange."""
         return links_of(self.levels, self.clock_hz)
+
+    @property
+    def off_chip(self) -> OffChip | None:
+        """Return the off-chip memory, None where the chip has none."""
+        return None if self.memory is None else self.memory.off_chip(self.clock_hz)
 
     @property
     def capacity_bytes(self) -> int:

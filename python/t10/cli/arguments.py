@@ -105,6 +105,7 @@ class Arguments:
     output: Path | None = None
     samples: int | None = None
     shift_buffer_bytes: int | None = None
+    hbm_bandwidth: str | None = None
     program: bool = True
     codelets: tuple[Path, ...] = ()
     only: str = ""

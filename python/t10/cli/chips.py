@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from rich.table import Table
 
 from t10.chip import ChipSpec, bundled_chips, load_chip
+from t10.chip.off_chip import OffChipMemory
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, say_json, stdout
 
@@ -56,6 +57,9 @@ def _fields(chip: ChipSpec) -> Table:
         if name == "levels" and chip.levels:
             for level in chip.levels:
                 table.add_row(name, f"{level.count} x {level.name}", level.summary)
+            continue
+        if isinstance(value, OffChipMemory):
+            table.add_row(name, value.summary, field.description or "")
             continue
         if isinstance(value, BaseModel):
             value = ", ".join(f"{key} {each:g}" for key, each in value.model_dump().items())

@@ -77,7 +77,14 @@ def loaded(folder: Folder, arguments: Arguments) -> Executable:
 
 def chip_of(arguments: Arguments) -> ChipSpec:
     """Return the chip that is asked for; raises `InputError` where there is none such."""
+    return load_chip(chip_name_of(arguments))
+
+
+def chip_name_of(arguments: Arguments) -> str:
+    """Return the name of the chip that is asked for, with its numbers that arguments change."""
     name = arguments.chip
-    if arguments.shift_buffer_bytes is not None:
-        name += f"{',' if ':' in name else ':'}shift_buffer_bytes={arguments.shift_buffer_bytes}"
-    return load_chip(name)
+    for field in ("shift_buffer_bytes", "hbm_bandwidth"):
+        value = getattr(arguments, field)
+        if value is not None:
+            name += f"{',' if ':' in name else ':'}{field}={value}"
+    return name

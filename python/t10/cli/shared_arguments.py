@@ -202,6 +202,12 @@ def planning() -> argparse.ArgumentParser:
         help="receive buffer of shifts and reductions on every core, instead of the chip file's (as --chip "
         "NAME:shift_buffer_bytes=BYTES; any number of a chip can be changed so)",
     )
+    parser.add_argument(
+        "--hbm-bandwidth",
+        metavar="RATE",
+        help="bytes per second of off-chip memory, as '2 TB/s': weights that do not fit on the chip are fetched from "
+        "it while operators run (as --chip NAME:hbm_bandwidth=RATE)",
+    )
     _reconciling(parser)
     parser.add_argument(
         "--as-published",

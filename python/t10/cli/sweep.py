@@ -12,7 +12,7 @@ from rich.table import Table
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import bounds_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
 from t10.report.sweep import sweep_plot
@@ -23,9 +23,7 @@ POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
 
 def run_sweep(arguments: Arguments) -> int:
     """Plan a model on chips that differ in what is varied; write and print what it costs on each."""
-    base = arguments.chip
-    if arguments.shift_buffer_bytes is not None:
-        base += f"{',' if ':' in base else ':'}shift_buffer_bytes={arguments.shift_buffer_bytes}"
+    base = chip_name_of(arguments)
     chips = chips_of(base, [parse_varied(text, load_chip(base)) for text in arguments.varied])
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)

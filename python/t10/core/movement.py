@@ -127,6 +127,7 @@ def is_padded(spec: OperatorSpec, operand: Operand, plan: OperatorPlan) -> bool:
     return any(
         not dim.is_simple or spec.axes[dim.terms[0].axis].extent > extent
         for dim, extent in zip(operand.dims, operand.shape, strict=True)
+        if dim.terms
     )
 
 

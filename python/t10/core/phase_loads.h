@@ -163,7 +163,8 @@ class PhaseLoads : public PhaseGroups {
       each_strided_run(groups_[g].first_fill, end,
                     [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
                     [&](const Step &first, Int count, Int, Int) {
-                      units += rates_.copies(0, first.here * item_bytes_, first.length * item_bytes_, count, 0, 0);
+                      const Int at = first.here * item_bytes_;  // A constant has no place: it is as if it came from such a one.
+                      units += rates_.copies(at, at, first.length * item_bytes_, count, 0, 0);
                     });
       if (units > 0) each_member(g, [&](std::size_t core) { behind_[core] += units; });
       const std::size_t last = g + 1 < groups_.size() ? groups_[g + 1].first_take : takes_.size();

@@ -115,18 +115,22 @@ def final_positions(plan: OperatorPlan) -> AxisSizes:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """Modelled cycles of one operator by kind; all cores run in lock step, so these are elapsed cycles."""
+    """Modelled cycles of one operator by kind; all cores run in lock step, so these are elapsed cycles.
+
+    `wait` are those before it begins in which all cores wait for its weights from off-chip memory.
+    """
 
     compute: int = 0
     shift: int = 0
     reduce: int = 0
     relayout: int = 0
     setup: int = 0
+    wait: int = 0
 
     @property
     def total(self) -> int:
         """Return the sum over all kinds."""
-        return self.run + self.relayout + self.setup
+        return self.run + self.relayout + self.setup + self.wait
 
     @property
     def run(self) -> int:

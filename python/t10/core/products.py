@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import ScalarFunction
 
 CASTS = frozenset({"arith.extf", "arith.truncf"})
+BLOCK_ELEMENTS = 16
+"""Elements of a sum in a block of the matrix engine, of the types that have the longest."""
+
 SUMS_BYTES = 8192
 """The part of the shift buffer in which a sub-task may keep sums in f32 that it rounds in the end."""
 
@@ -61,15 +65,31 @@ def n_nest_operands(spec: OperatorSpec) -> int:
 
 
 def zero_padded_axes(spec: OperatorSpec, plan: OperatorPlan) -> frozenset[int]:
-    """Return the summed axes of a product that a plan pads, where zeros in the padding add nothing.
+    """Return the summed axes of a product that a plan pads with zeros, which add nothing.
 
-    Both inputs must walk the axis by itself. Code then runs over whole parts, which end at whole words.
+    Both inputs must walk the axis by itself. Code then runs over whole parts, which end at whole words. What would end
+    with whole blocks of the matrix engine anyway is not padded: the last core has fewer of them, and nothing to fill.
     """
     return frozenset(
         axis
         for axis in zero_addable_axes(spec)
         if plan.f_op[axis] * plan.lengths[axis] > spec.axes[axis].extent
+        and not (plan.steps[axis] == 1 and _is_last_short(spec, plan, axis))
     )
+
+
+def _is_last_short(spec: OperatorSpec, plan: OperatorPlan, axis: int) -> bool:
+    """Return whether the last part along an axis, and no other, is shorter, by whole blocks."""
+    extent, length = spec.axes[axis].extent, plan.lengths[axis]
+    return (plan.f_op[axis] - 1) * length < extent and bool(ends_with_block(spec, extent, length))
+
+
+def ends_with_block(spec: OperatorSpec, extents: Any, lengths: Any) -> Any:
+    """Return whether the last parts of axes end with a whole block of the matrix engine: of numbers, or of arrays.
+
+    Sums that are rounded in the end may have other code where they are shorter: there the answer is no.
+    """
+    return (extents % lengths % BLOCK_ELEMENTS == 0) & (not hands_on_rounded(spec))
 
 
 def zero_addable_axes(spec: OperatorSpec) -> frozenset[int]:

@@ -120,6 +120,19 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """The weights of `operator` are brought from off-chip memory; the buffers in which they rest live from `first` on.
+
+    That is an operator step. Fetches are made one after the other in the order of a plan, none before its step `first`
+    begins. The operator waits for its own. Its weights are gone once it has run; those of operators without a fetch
+    rest as long as the program.
+    """
+
+    operator: str
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduledOperator:
     """One operator of the program: `body` runs, under plan `active`, on operands that arrive as `arrivals` say.
 
@@ -139,8 +152,8 @@ class ScheduledOperator:
 class Optimality:
     """How good a whole model's plan is known to be; modelled cycles of the whole model.
 
-    `method` says who chose the plans of operators: all together with a bound (`exact`), Algorithm 1 (`greedy`), or the
-    user, who left no choice (`pinned`).
+    `method` says who chose the plans of operators: all together with a bound (`exact`), with what is fetched from
+    off-chip memory and when (`fetched`), Algorithm 1 (`greedy`), or the user, who left no choice (`pinned`).
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
     where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
     where they find no plan or were not tried). Those, and `priced_cycles` of the plan, are as if all buffers lay as
@@ -148,7 +161,7 @@ class Optimality:
     well. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
     """
 
-    method: Literal["exact", "greedy", "pinned"]
+    method: Literal["exact", "fetched", "greedy", "pinned"]
     cycles: int
     bound_cycles: int = 0
     literal_cycles: int = 0
@@ -168,7 +181,7 @@ class ModulePlan:
     """A model, planned: operators in execution order; `weight_layouts` (idle) and `input_layouts` by value.
 
     `peak_bytes` are the most bytes of a core that are in use at any moment, with the `reserved_bytes` at the bottom
-    that its program has; `capacity_bytes` is all of its memory.
+    that its program has; `capacity_bytes` is all of its memory. `fetches` are in the order in which they are made.
     """
 
     chip: str
@@ -181,6 +194,7 @@ class ModulePlan:
     capacity_bytes: int
     reserved_bytes: int = 0
     optimality: Optimality | None = None
+    fetches: tuple[Fetch, ...] = ()
 
     @property
     def end_bytes(self) -> int:

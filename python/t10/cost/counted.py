@@ -26,7 +26,7 @@ from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan, final_positions
-from t10.core.products import n_nest_operands, zero_addable_axes
+from t10.core.products import ends_with_block, n_nest_operands, zero_addable_axes
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
@@ -71,7 +71,7 @@ class CountedSteps:
         Those of `adds` (n,) combine with what is there. A step takes as long as its slowest core: where an axis is no
         whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
         """
-        rests = _rests(spec, boxes, has_zeros=self.lies is None or self.lies.has_zeros)
+        rests = _rests(spec, boxes, windows, has_zeros=self.lies is None or self.lies.has_zeros)
         cycles = self._step(spec, boxes, windows, adds, boxes)
         for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
             rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
@@ -252,15 +252,21 @@ def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
 
 
-def _rests(spec: OperatorSpec, boxes: Ints, *, has_zeros: bool) -> Ints:
+def _rests(spec: OperatorSpec, boxes: Ints, windows: Ints, *, has_zeros: bool) -> Ints:
     """Return the extents of the last boxes (n, axes), which end with the tensor where padding may not follow it.
 
-    It may along parallel axes, unless indices are looked up, and along sums if there are zeros that change nothing.
+    It may along parallel axes, unless indices are looked up, and along sums if there are zeros that change nothing, as
+    there are where steps go on or the last part is no whole number of blocks (`t10.core.products.zero_padded_axes`).
     """
     padded = frozenset[int]() if spec.selectors else spec.output.axes
-    padded |= zero_addable_axes(spec) if has_zeros else frozenset()
-    is_cut = np.array([axis not in padded for axis in range(len(spec.axes))])
-    rests = np.array(spec.extents) % np.maximum(boxes, 1)
+    zeros = zero_addable_axes(spec) - padded if has_zeros else frozenset[int]()
+    extents, lengths = np.array(spec.extents), np.maximum(boxes, 1)
+    is_cut = np.array([axis not in padded for axis in range(len(extents))])
+    if zeros:
+        is_zero = np.array([axis in zeros for axis in range(len(extents))])
+        is_one_step = ((windows == boxes[:, None]) | ~_has_axes(spec)).all(axis=1)
+        is_cut = is_cut & (~is_zero | (is_one_step & ends_with_block(spec, extents, lengths)))
+    rests = extents % lengths
     return np.where(is_cut & (rests > 0), rests, boxes)
 
 

@@ -8,8 +8,10 @@ from t10.chip import ChipSpec
 from t10.core.graph import Graph
 from t10.core.schedule import ModulePlan, Optimality
 from t10.cost import CostModel
+from t10.plan.assemble import context_of
 from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions
+from t10.plan.prefetch.choose import fetching, must_fetch
 from t10.plan.schedule import check_room, restore_module, sum_of_cycles
 from t10.plan.search.pareto import Front
 
@@ -33,7 +35,9 @@ def pinned_schedule(
             return None
         levels.append(forced.idle_level)
     plans = tuple(front[0] for front in fronts)
-    plan = room(restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True))
+    plan = restore_module(graph, chip, cost, plans, tuple(levels), is_exact=True)
+    is_fetched = must_fetch(context_of(graph, chip, cost), fronts)
+    plan = fetching(plan, chip, room) if is_fetched else room(plan)
     check_room(plan, chip)
     # Of no operators nothing is pinned, nor better or worse.
     known = Optimality("pinned", sum_of_cycles(plan)) if graph.operators else None

@@ -14,7 +14,7 @@ from t10.core.loads import shared_places
 from t10.core.movement import operand_of
 from t10.core.placed_costs import placed_costs, tile_ranges
 from t10.core.plan import CostedPlan, OperatorPlan
-from t10.core.schedule import Arrival, ModulePlan, Optimality, ScheduledOperator, most_bytes
+from t10.core.schedule import Arrival, Fetch, ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
@@ -32,6 +32,8 @@ from t10.plan.memory.levels import Choice, LevelTable
 from t10.plan.memory.room import DataRoom, Room
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
+from t10.plan.prefetch.choose import fetched_plan, must_fetch
+from t10.plan.prefetch.fetching import with_waits
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
@@ -131,6 +133,8 @@ class _Counted:
 def _scheduled(
     context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
 ) -> ModulePlan:
+    if must_fetch(context, fronts):
+        return fetched_plan(context, fronts, options, room, progress)
     try:
         if options.reconcile == "greedy" or options.as_published:
             return _greedy_plan(context, fronts, options, progress, room)
@@ -354,19 +358,20 @@ def restore_module(
     plans: tuple[CostedPlan, ...],
     idle_levels: tuple[int, ...],
     *,
+    fetches: tuple[Fetch, ...] = (),
     is_exact: bool = False,
 ) -> ModulePlan:
     """Return the schedule of a model of which plans and idle levels (`memory.levels`) are chosen, one per operator.
 
-    Its buffers have no places. Weights rest at the largest level of theirs that divides the one chosen; with `is_exact`
-    levels that are none are refused (`InfeasiblePlanError`).
+    Its buffers have no places, and its operators wait for `fetches`. Weights rest at the largest level of theirs that
+    divides the one chosen; with `is_exact` levels that are none are refused (`InfeasiblePlanError`).
     """
     choices = tuple(Choice(0, level) for level in idle_levels)
     context, fronts = context_of(graph, chip, cost), tuple((priced,) for priced in plans)
     if is_exact:
         names = [spec.name for spec in graph.operators]
         fronts_at_levels(context, fronts, dict(zip(names, idle_levels, strict=True)))
-    return assemble(context, fronts, choices, None)
+    return with_waits(replace(assemble(context, fronts, choices, None), fetches=fetches), chip)
 
 
 def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
@@ -397,7 +402,7 @@ def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
         layouts[spec.output.name] = scheduled.output_layout
         priced = replace(active, cycles=cycles_of(cost, spec, active.plan, arrivals))
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
-    return replace(plan, operators=tuple(operators))
+    return with_waits(replace(plan, operators=tuple(operators)), chip)
 
 
 def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
@@ -427,7 +432,7 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
             active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals, is_placed=True)
         )
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
-    plan = replace(plan, operators=tuple(operators))
+    plan = with_waits(replace(plan, operators=tuple(operators)), chip)
     known, cycles = plan.optimality, sum_of_cycles(plan)
     if known is None:
         return plan
@@ -442,7 +447,8 @@ def with_costs(plan: ModulePlan, known: ModulePlan) -> ModulePlan | None:
     None where `known` does something else: it is then not this plan that is known.
     """
     operators: list[ScheduledOperator] = []
-    if [each.name for each in plan.operators] != [each.name for each in known.operators]:
+    names, others = ([each.name for each in each_plan.operators] for each_plan in (plan, known))
+    if names != others or plan.fetches != known.fetches:
         return None
     # Text keeps no locations: those of the model are known from where it was compiled.
     located = tuple(

@@ -67,9 +67,10 @@ class OptimalityReport(Record):
     """How good the plan of the whole model is known to be; cycles are modelled."""
 
     method: Annotated[
-        Literal["exact", "greedy", "pinned"],
+        Literal["exact", "fetched", "greedy", "pinned"],
         Field(
-            description="chosen together with a bound, by Algorithm 1, or by the user, who left no choice of plans"
+            description="chosen together with a bound, with fetches from off-chip memory, by Algorithm 1, or by the "
+            "user, who left no choice of plans"
         ),
     ]
     cycles: Annotated[Size, Field(description="of the plan")]

@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from t10.report.records import OperatorReport, Report
 
 PLAIN_WIDTH = 120
-KINDS = ("compute", "shift", "reduce", "relayout", "setup")
-COLOURS = {"compute": "green", "shift": "cyan", "reduce": "magenta", "relayout": "yellow", "setup": "blue"}
+KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
+COLOURS = {
+    "compute": "green",
+    "shift": "cyan",
+    "reduce": "magenta",
+    "relayout": "yellow",
+    "setup": "blue",
+    "wait": "red",
+}
 """One colour per kind of cycles, on the terminal and in the plots."""
 
 BAR_CELLS = 36
@@ -125,7 +132,7 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
             f"{cycles.total:,}",
             f"{operator.share:.1%}",
             f"{cycles.compute:,}",
-            f"{cycles.total - cycles.compute:,}",
+            f"{cycles.total - cycles.compute - cycles.wait:,}",
             f"{gigabytes_per_second(operator):.2f}",
             f"{operator.peak_bytes / 1024:.1f}",
             str(operator.n_plans),
@@ -165,6 +172,11 @@ def optimality_text(report: Report) -> str:
         return AS_PINNED
     if known.method == "greedy":
         text = "chosen by Algorithm 1"
+    elif known.method == "fetched" and known.gap is not None:
+        text = (
+            f"weights are fetched from off-chip memory: no schedule of {_number(known.n_states, 'state')} takes fewer "
+            f"than {known.bound_cycles:,} cycles, {known.gap:.2%} less"
+        )
     elif known.gap is None:
         text = "chosen together, without a bound"
     else:

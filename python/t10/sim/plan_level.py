@@ -1,8 +1,9 @@
 """Executes a planned model on every core and every step, and measures it.
 
 ```
-place weights in their idle layouts and inputs in theirs
+place weights in their idle layouts and inputs in theirs, but for weights that are fetched
 for every operator in order:
+    fetches that may begin are asked for; it waits for its own
     for every statement of its program: execute it on all cores
     buffers live and die between its phases
 read the outputs where they lie
@@ -29,6 +30,7 @@ from t10.sim.arrays import checked_array
 from t10.sim.execution import Execution, Machine
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
+from t10.sim.off_chip import Channel
 from t10.sim.operator import run_operator
 from t10.sim.relayout import Mover
 from t10.sim.result import OperatorResult, SimResult, Timeline
@@ -62,7 +64,8 @@ def simulate(
     mover = Mover(graph, memory, homes, ArrivalCosts(cost).rates, tile_ranges(plan, chip.tile_memory))
     machine = Machine(memory, mover, Timeline(), cost, Lifetimes(plan, memory))
     machine.lifetimes.enter(0, "arrive")
-    _place(plan, mover, weights, inputs)
+    channel = Channel(plan, chip.off_chip, weights, mover)
+    _place(plan, mover, weights, inputs, channel.names)
     n_steps = sum(isinstance(s, SubTask) for scheduled in plan.operators for s in scheduled.body)
     n_done = 0
     costs = placed_costs(cost, plan, chip.tile_memory)
@@ -79,6 +82,8 @@ def simulate(
                 progress(n_done, n_steps, name)
 
         first = len(machine.timeline.records)
+        channel.begin(number, machine.timeline.now)
+        channel.wait(name, machine.timeline)
         homes[specs[name].output.name] = run_operator(
             Execution(replace(machine, cost=costs[name]), specs[name], scheduled, number, step_done)
         )
@@ -93,8 +98,14 @@ def simulate(
     )
 
 
-def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs: Mapping[str, Array]) -> None:
-    """Put weights and inputs where their layouts say."""
+def _place(
+    plan: ModulePlan,
+    mover: Mover,
+    weights: Mapping[str, Array],
+    inputs: Mapping[str, Array],
+    fetched: frozenset[str],
+) -> None:
+    """Put weights and inputs where their layouts say, but for weights that are `fetched`."""
     groups = (
         (plan.graph.weights, plan.weight_layouts, weights, "weight", "idle"),
         (plan.graph.inputs, plan.input_layouts, inputs, "input", "input"),
@@ -103,6 +114,8 @@ def _place(plan: ModulePlan, mover: Mover, weights: Mapping[str, Array], inputs:
         layout_by_value = {layout.value: layout for layout in layouts}
         for value in values:
             layout = layout_by_value.get(value.name)
+            if value.name in fetched:
+                continue
             if layout is None or not mover.memory.is_live(f"{prefix}:{value.name}"):
                 continue
             home = Home(layout, f"{prefix}:{value.name}")

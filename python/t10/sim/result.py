@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from t10.core.plan import Cycles
 
-PhaseKind = Literal["setup", "relayout", "compute", "shift", "reduce"]
-PHASE_KINDS: tuple[PhaseKind, ...] = ("setup", "relayout", "compute", "shift", "reduce")
+PhaseKind = Literal["setup", "relayout", "compute", "shift", "reduce", "wait"]
+PHASE_KINDS: tuple[PhaseKind, ...] = ("setup", "relayout", "compute", "shift", "reduce", "wait")
 
 
 @dataclass(frozen=True, slots=True)

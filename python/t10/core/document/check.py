@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from t10.core.document import records
 from t10.core.expression import OperatorSpec
@@ -45,9 +45,18 @@ def check_document(
             found = f"layouts[{i}].operand: found {layout.operand}, expected at most {last}"
             raise InputError(f"{found}: the operands, then the output", operator=spec.name)
         check_plan(layout.plan, spec, f"layouts[{i}].plan")
+    _check_fetches(module, specs)
     for i, buffer in enumerate(module.buffers):
         for problem in _buffer_problems(buffer, len(module.operators)):
             raise InputError(f"buffers[{i}].{problem}")
+
+
+def _check_fetches(module: ModulePlan, specs: Mapping[str, OperatorSpec]) -> None:
+    for i, fetch in enumerate(module.fetches):
+        if fetch.operator not in specs:
+            raise InputError(
+                f"fetches[{i}].operator: found {fetch.operator!r}, which is no operator of this file"
+            )
 
 
 def _check_arrivals(operator: ScheduledOperator, spec: OperatorSpec, where: str, buffers: set[str]) -> None:

@@ -14,7 +14,15 @@ from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.operator_body import scheduled_operator
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
 from t10.core.scalar import ScalarFunction, ScalarOp
-from t10.core.schedule import Arrival, Buffer, ModulePlan, Optimality, ScheduledOperator, ValueLayout
+from t10.core.schedule import (
+    Arrival,
+    Buffer,
+    Fetch,
+    ModulePlan,
+    Optimality,
+    ScheduledOperator,
+    ValueLayout,
+)
 from t10.errors import InputError
 
 Value = TypeVar("Value")
@@ -126,6 +134,7 @@ def decode(document: records.PlanDocument) -> ModulePlan:
         capacity_bytes=document.capacity_bytes,
         reserved_bytes=document.reserved_bytes,
         optimality=None if document.optimality is None else Optimality(**_shallow(document.optimality)),
+        fetches=tuple(Fetch(**_shallow(fetch)) for fetch in document.fetches),
     )
     check_document(document, module, decoder.layouts)
     return module

@@ -196,6 +196,7 @@ def encode(module: ModulePlan) -> records.PlanDocument:
         input_layouts=input_layouts,
         weight_layouts=weight_layouts,
         buffers=tuple(records.BufferRecord(**asdict(buffer)) for buffer in module.buffers),
+        fetches=tuple(records.FetchRecord(**asdict(fetch)) for fetch in module.fetches),
         layouts=layouts,
         functions=tuple(records.FunctionRecord(**asdict(f)) for f in encoder.functions.row_by_value),
         fronts=fronts,

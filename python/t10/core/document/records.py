@@ -84,6 +84,7 @@ class CyclesRecord(Record):
     reduce: Size = 0
     relayout: Size = 0
     setup: Size = 0
+    wait: Size = 0
     total: Size
 
 
@@ -280,13 +281,21 @@ class BufferRecord(Record):
     last_phase: Phase = "finish"
 
 
+class FetchRecord(Record):
+    """The weights of an operator, brought from off-chip memory."""
+
+    operator: str
+    first: Annotated[Size, Field(description="operator step from which on their buffers live")]
+
+
 class OptimalityRecord(Record):
     """How good the plan of the whole model is known to be, in modelled cycles."""
 
     method: Annotated[
-        Literal["exact", "greedy", "pinned"],
+        Literal["exact", "fetched", "greedy", "pinned"],
         Field(
-            description="chosen together with a bound, by Algorithm 1, or by the user, who left no choice of plans"
+            description="chosen together with a bound, with fetches from off-chip memory, by Algorithm 1, or by the "
+            "user, who left no choice of plans"
         ),
     ]
     cycles: Size
@@ -336,6 +345,9 @@ class PlanDocument(Record):
     input_layouts: Annotated[tuple[Row, ...], Field(description="rows of `layouts`")]
     weight_layouts: Annotated[tuple[Row, ...], Field(description="rows of `layouts`: idle layouts")]
     buffers: tuple[BufferRecord, ...]
+    fetches: Annotated[
+        tuple[FetchRecord, ...], Field(description="from off-chip memory, in the order they are made")
+    ] = ()
     layouts: tuple[LayoutRecord, ...]
     functions: tuple[FunctionRecord, ...]
     fronts: tuple[tuple[CostedRecord, ...], ...]

@@ -45,7 +45,7 @@ def reconciled(
     until they fit. Raises `InfeasiblePlanError` where an operator does not fit.
     """
     choices = tuple(Choice(len(front) - 1, 0) for front in fronts)
-    live = _live_bytes(context, fronts, choices)
+    live = live_bytes(context, fronts, choices)
     readings = {"literal": (True,), "aware": (False,), "best": (True, False)}[reading]
     for _ in range(LIVE_ROUNDS):
         problem = Problem(
@@ -58,7 +58,7 @@ def reconciled(
         )
         outcomes = [reconcile(problem, by_run_time=by_run_time) for by_run_time in readings]
         choices = min(outcomes, key=lambda outcome: outcome[1])[0]
-        now = _live_bytes(context, fronts, choices)
+        now = live_bytes(context, fronts, choices)
         if (now <= live).all():
             break
         live = np.maximum(live, now)
@@ -79,7 +79,7 @@ def free_bytes(
         row = np.nonzero((table.plan == choice.plan) & (table.level == choice.level))[0][0]
         idle += int(table.idle_bytes[row])
         need[step] = table.need_bytes[row]
-    used = base_bytes(context) + spare_bytes + idle + need + _live_bytes(context, fronts, choices)
+    used = base_bytes(context) + spare_bytes + idle + need + live_bytes(context, fronts, choices)
     return context.chip.capacity_bytes - used
 
 
@@ -92,7 +92,7 @@ def base_bytes(context: Context) -> int:
     return total
 
 
-def _live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choice, ...]) -> Ints:
+def live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choice, ...]) -> Ints:
     """Return per operator the bytes of values alive while it runs, other than its own operands and result."""
     n = len(context.graph.operators)
     live = np.zeros(n, np.int64)

@@ -17,9 +17,10 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of, partition_scatter
+from t10.core.own_weights import own_weights
 from t10.core.plan import OperatorPlan
 from t10.core.products import SUMS_BYTES, hands_on_rounded
-from t10.core.schedule import Arrival, ModulePlan, Phase, ScheduledOperator, ValueLayout, moment
+from t10.core.schedule import Arrival, Fetch, ModulePlan, Phase, ScheduledOperator, ValueLayout, moment
 from t10.cost.operator import output_chunk
 from t10.errors import InputError
 from t10.plan.memory.allocation import Request, aligned_size
@@ -34,10 +35,12 @@ def buffer_requests(
     operators: Sequence[ScheduledOperator],
     layouts: Mapping[str, ValueLayout],
     shift_bytes: int,
+    fetches: Sequence[Fetch] = (),
 ) -> list[Request]:
     """Return every buffer the program needs, with its lifetime in moments (see `core.schedule.moment`).
 
-    `layouts` are those of weights and inputs that are read, by value. Raises `InputError` for a shift buffer that is
+    `layouts` are those of weights and inputs that are read, by value. Weights that `fetches` do not bring rest as long
+    as the program. Raises `InputError` for a shift buffer that is
     too small for sums in it.
     """
     last_by_value = last_moments(graph, operators)
@@ -51,13 +54,17 @@ def buffer_requests(
             hint="give another type of partials, or the chip a larger shift_buffer_bytes",
         )
     found = {"shift": Request("shift", shift_bytes, 0, end)}
+    own = own_weights(graph) if fetches else {}
+    begins = {w.name: moment(fetch.first, "arrive") for fetch in fetches for w in own.get(fetch.operator, ())}
     for values, prefix in ((graph.weights, "idle"), (graph.inputs, "input")):
         for value in values:
             if value.name not in layouts:
                 continue
-            last = end if prefix == "idle" else last_by_value[value.name]
+            is_kept = prefix == "idle" and value.name not in begins
+            last = end if is_kept else last_by_value[value.name]
             size = layout_slots(specs, layouts[value.name], prod(value.shape)) * size_bytes(value.dtype)
-            found[f"{prefix}:{value.name}"] = Request(f"{prefix}:{value.name}", size, 0, last)
+            name = f"{prefix}:{value.name}"
+            found[name] = Request(name, size, begins.get(value.name, 0), last)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, operators, strict=True)):
         plan = scheduled.active.plan
         for request in working_requests(spec, plan, scheduled.arrivals, step):
@@ -73,7 +80,7 @@ def buffer_requests(
 def requests_of(plan: ModulePlan, chip: ChipSpec) -> tuple[Request, ...]:
     """Return every buffer that a plan needs, with its lifetime."""
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    return tuple(buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes))
+    return tuple(buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes, plan.fetches))
 
 
 def last_moments(graph: Graph, operators: Sequence[ScheduledOperator]) -> dict[str, int]:

@@ -2,8 +2,8 @@
 
 In data-flow order: `violation` (what is reported), `windows` (where cores and windows lie, from the definitions),
 `shape` (numbers that fit each other), `rotation` (index sets moved step by step), `operator` (all of one operator's
-plan), `body` (its program), `placed` (elements of a layout), `uses` (who reads what until when), `arrivals`, `memory`,
-`module` (a whole model).
+plan), `body` (its program), `placed` (elements of a layout), `uses` (who reads what until when), `arrivals`,
+`fetches` (from off-chip memory), `memory`, `module` (a whole model).
 """
 
 from t10.plan.verify.module import require_valid, verify_module

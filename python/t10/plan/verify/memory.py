@@ -12,6 +12,7 @@ from t10.core.plan import OperatorPlan
 from t10.core.products import hands_on_rounded
 from t10.core.schedule import PHASES, Buffer, ModulePlan, moment
 from t10.core.tile import ALIGNMENT_BYTES
+from t10.plan.verify.fetches import fetched_from
 from t10.plan.verify.placed import layout_slots, operand_slots
 from t10.plan.verify.uses import Uses
 from t10.plan.verify.violation import Violation
@@ -47,15 +48,18 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
     graph = plan.graph
     names = {buffer.name for buffer in plan.buffers}
     end = moment(len(graph.operators) - 1, "finish")
+    fetched = fetched_from(plan, uses)
     for prefix, layouts in (("idle", plan.weight_layouts), ("input", plan.input_layouts)):
         for layout in layouts:
             n_elements = 1
             for extent in uses.shapes[layout.value]:
                 n_elements *= extent
             n_slots = layout_slots(layout, uses.specs.get(layout.operator), n_elements)
-            until = end if prefix == "idle" else _last_read(plan, uses, layout.value, 0)
+            first, until = 0, end
+            if prefix == "input" or layout.value in fetched:
+                first, until = fetched.get(layout.value, 0), _last_read(plan, uses, layout.value, 0)
             n_bytes = n_slots * size_bytes(layout.dtype)
-            yield Need(f"{prefix}:{layout.value}", n_bytes, 0, until)
+            yield Need(f"{prefix}:{layout.value}", n_bytes, first, until)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, plan.operators, strict=True)):
         active = scheduled.active.plan
         if active.loop_order or output_replicas(spec, active) > 1 or hands_on_rounded(spec):

@@ -16,6 +16,7 @@ from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
 from t10.errors import VerifyError
 from t10.plan.verify.arrivals import arrival_violations
 from t10.plan.verify.body import body_violations
+from t10.plan.verify.fetches import fetch_violations
 from t10.plan.verify.memory import memory_violations
 from t10.plan.verify.operator import verify_operator
 from t10.plan.verify.placed import incomplete_copies, placed_layout
@@ -39,6 +40,7 @@ def verify_module(plan: ModulePlan, chip: ChipSpec) -> list[Violation]:
     for rules in (
         _layout_rules(plan, chip, uses),
         arrival_violations(plan, uses),
+        fetch_violations(plan, chip, uses),
         memory_violations(plan, chip, uses),
     ):
         found = list(rules)

@@ -1,0 +1,53 @@
+"""Off-chip memory in a chip file: channels, their rate and latency."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from t10.chip.units import bytes_per_second
+from t10.core.links import RATE_CYCLES
+from t10.core.off_chip import OffChip
+
+MEMORY_KEY, BANDWIDTH_KEY = "memory", "hbm_bandwidth"
+MOST_CHANNELS = 1 << 16
+LEAST_BYTES_PER_SECOND = 1e6
+"""Less was meant in another unit."""
+
+
+class OffChipMemory(BaseModel):
+    """Memory beside the chip: `channels` that work side by side, each passing `bytes_per_second`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side")] = 1
+    bytes_per_second: Annotated[
+        float,
+        Field(ge=LEAST_BYTES_PER_SECOND, le=1e18, description="of a channel, or as 500 GB/s"),
+        BeforeValidator(bytes_per_second),
+    ]
+    latency_cycles: Annotated[
+        int, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive")
+    ] = 0
+
+    def off_chip(self, clock_hz: float) -> OffChip:
+        """Return it as the planner takes it."""
+        rate = self.channels * self.bytes_per_second / clock_hz * RATE_CYCLES
+        return OffChip(max(round(rate), 1), self.latency_cycles)
+
+    @property
+    def summary(self) -> str:
+        """Return in words what it passes."""
+        rate = f"{self.channels * self.bytes_per_second / 1e9:g} GB/s in all"
+        return f"{self.channels} channels, {rate}, {self.latency_cycles} cycles latency"
+
+
+def with_bandwidth(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a chip file in which `hbm_bandwidth` is short for a memory, or another rate of the given."""
+    if BANDWIDTH_KEY not in fields:
+        return fields
+    kept = {key: value for key, value in fields.items() if key != BANDWIDTH_KEY}
+    known = kept.get(MEMORY_KEY)
+    given = dict(cast("dict[str, Any]", known)) if isinstance(known, dict) else {}
+    return {**kept, MEMORY_KEY: {**given, "channels": 1, "bytes_per_second": fields[BANDWIDTH_KEY]}}

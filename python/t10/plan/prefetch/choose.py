@@ -1,0 +1,201 @@
+"""Plans, idle levels, layouts and fetches of a model whose weights are in off-chip memory.
+
+The joint choice (`t10.plan.joint`) knows a core's memory as one number. Without the weights of other operators in the
+account it gives, for every share of the memory that is left to them, the fastest plans. Each choice is run with the
+fetches that suit it best (`run`), and the run that takes least is the plan. Where operators wait for memory anyway,
+that is a choice of smaller plans, which let it work ahead; where they do not, one of the fastest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from t10.chip import ChipSpec
+from t10.core.off_chip import OffChip
+from t10.core.own_weights import own_weights
+from t10.core.schedule import ModulePlan, Optimality
+from t10.errors import InfeasiblePlanError
+from t10.plan.assemble import Context, assemble
+from t10.plan.greedy.algorithm1 import base_bytes, tables_of
+from t10.plan.greedy.reconcile import HINT
+from t10.plan.joint.choose import JointChoice, JointPlanner
+from t10.plan.memory.levels import LevelTable
+from t10.plan.memory.room import Room
+from t10.plan.options import PlanOptions, Progress
+from t10.plan.prefetch.bound import Weight, bound_cycles
+from t10.plan.prefetch.fetching import fetched_bytes, steps_of, with_run
+from t10.plan.prefetch.run import Run, best_kept, run
+from t10.plan.search.pareto import Front
+
+SHARES = 8
+"""Of how many equal parts of a core's memory some are left to the weights of other operators."""
+FINER = 3
+"""How often shares between the best and its neighbours are tried."""
+FIT_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Plans of all operators, assembled without fetches; what stays, and the run of their steps that takes least."""
+
+    plan: ModulePlan
+    kept: frozenset[int]
+    run: Run
+
+
+def must_fetch(context: Context, fronts: tuple[Front, ...]) -> bool:
+    """Return whether weights must be fetched from off-chip memory: all of them, as thin as can be, do not fit."""
+    if context.chip.off_chip is None:
+        return False
+    thin = sum(_thin(table) for table in tables_of(context, fronts))
+    return base_bytes(context) + thin > context.chip.capacity_bytes
+
+
+def fetched_plan(
+    context: Context,
+    fronts: tuple[Front, ...],
+    options: PlanOptions,
+    room: Room,
+    progress: Progress | None = None,
+) -> ModulePlan:
+    """Return the plan of a model that fetches weights while it runs, with a bound of every schedule.
+
+    Raises `InfeasiblePlanError` where an operator does not fit by itself.
+    """
+    memory = context.chip.off_chip
+    assert memory is not None
+
+    def report(done: int, total: int) -> None:
+        if progress:
+            progress("reconcile", done, total)
+
+    choice = FetchedChoice(
+        context, JointPlanner(context, fronts, options, {}, report), tables_of(context, fronts)
+    )
+    chosen = choice.best(memory)
+    if chosen is None:
+        raise InfeasiblePlanError(
+            f"an operator and its weights need more than the {context.chip.sram_bytes} bytes per core of "
+            f"{context.chip.name}",
+            hint=HINT,
+        )
+    plan = fetching(chosen.plan, context.chip, room)
+    cycles = sum(scheduled.active.cycles.total for scheduled in plan.operators)
+    known = Optimality("fetched", cycles, min(choice.bound(memory), cycles), n_states=choice.n_states)
+    return replace(plan, optimality=known)
+
+
+@dataclass(slots=True)
+class FetchedChoice:
+    """The joint choices of a model for shares of memory that are left to weights of other operators.
+
+    The model is run `repeats` times, one after the other, each with weights of its own: layers that are equal.
+    """
+
+    context: Context
+    planner: JointPlanner
+    tables: tuple[LevelTable, ...]
+    repeats: int = 1
+    _known: dict[int, tuple[JointChoice, ModulePlan] | None] = field(
+        default_factory=dict[int, "tuple[JointChoice, ModulePlan] | None"]
+    )
+
+    def best(self, memory: OffChip) -> Chosen | None:
+        """Return the choice whose run takes least, None if none fits."""
+        tried: dict[int, Chosen | None] = {}
+        for part in range(SHARES):
+            tried[part << FINER] = self._chosen(part << FINER, memory)
+        for finer in reversed(range(FINER)):
+            at = _best_of(tried)
+            for part in (at - (1 << finer), at + (1 << finer)):
+                if 0 <= part < SHARES << FINER and part not in tried:
+                    tried[part] = self._chosen(part, memory)
+        return tried[_best_of(tried)]
+
+    @property
+    def n_states(self) -> int:
+        """Return the number of plans and layouts of all operators that are chosen from."""
+        return sum(map(len, self.planner.states))
+
+    def ideal(self, memory: OffChip) -> int:
+        """Return the cycles if every operator had all memory for itself and fetches were hidden behind them."""
+        fastest = self._joint(0)
+        run_cycles = 0 if fastest is None else fastest[0].cycles
+        return max(run_cycles, sum(weight.load_cycles for weight in self._weights(memory))) * self.repeats
+
+    def bound(self, memory: OffChip) -> int:
+        """Return what no schedule undercuts."""
+        fastest = self._joint(0)
+        run_cycles = 0 if fastest is None else fastest[0].bound_cycles
+        spare = self.context.chip.capacity_bytes - base_bytes(self.context)
+        weights = self._weights(memory) * self.repeats
+        return bound_cycles(run_cycles * self.repeats, weights, spare, memory.latency_cycles)
+
+    def _weights(self, memory: OffChip) -> list[Weight]:
+        own = own_weights(self.context.graph)
+        return [
+            Weight(
+                _thin(table),
+                int((table.idle_bytes + table.need_bytes).min()),
+                memory.cycles(fetched_bytes(own[spec.name])),
+            )
+            for spec, table in zip(self.context.graph.operators, self.tables, strict=True)
+            if spec.name in own
+        ]
+
+    def _joint(self, part: int) -> tuple[JointChoice, ModulePlan] | None:
+        """Return the fastest choice, assembled, that leaves a part of the memory to weights of others."""
+        if part not in self._known:
+            whole = self.context.chip.capacity_bytes - base_bytes(self.context)
+            # What the planner counts as at rest all the time is not there.
+            spread = sum(map(_thin, self.tables))
+            joint = self.planner.best(whole - whole * part // (SHARES << FINER) + spread)
+            self._known[part] = (
+                None if joint is None else (joint, assemble(self.context, joint.states, joint.choices, None))
+            )
+        return self._known[part]
+
+    def _chosen(self, part: int, memory: OffChip) -> Chosen | None:
+        """Return the fastest choice that leaves a part of the memory to weights of others, with its best run."""
+        joint = self._joint(part)
+        if joint is None:
+            return None
+        chip = self.context.chip
+        steps = steps_of(joint[1], chip, memory) * self.repeats
+        found = best_kept(steps, chip.capacity_bytes, memory.latency_cycles)
+        return None if found is None else Chosen(joint[1], *found)
+
+
+def _best_of(tried: dict[int, Chosen | None]) -> int:
+    """Return the share whose run takes least; of equal ones the smallest."""
+    return min(tried, key=lambda part: (1 << 62 if (c := tried[part]) is None else c.run.cycles, part))
+
+
+def _thin(table: LevelTable) -> int:
+    """Return the least bytes of a core in which the weights of an operator rest."""
+    return int(table.idle_bytes.min())
+
+
+def fetching(plan: ModulePlan, chip: ChipSpec, room: Room) -> ModulePlan:
+    """Return an assembled plan with the fetches that suit it best, and its buffers in their places.
+
+    Fetches begin later where packing wastes space. Raises `InfeasiblePlanError` where there is no room.
+    """
+    memory = chip.off_chip
+    assert memory is not None
+    steps = steps_of(plan, chip, memory)
+    best, end = best_kept(steps, chip.capacity_bytes, memory.latency_cycles), 0
+    room_bytes = chip.capacity_bytes
+    for _ in range(FIT_ROUNDS):
+        found = None if best is None else run(steps, room_bytes, memory.latency_cycles, best[0])
+        if found is None:
+            break
+        made = room(with_run(plan, found))
+        end = made.end_bytes
+        if end <= chip.data_end_bytes:
+            return made
+        room_bytes -= end - chip.data_end_bytes
+    raise InfeasiblePlanError(
+        f"an operator and its weights need more than the {chip.sram_bytes} bytes per core of {chip.name}",
+        hint=HINT,
+    )

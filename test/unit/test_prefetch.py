@@ -1,0 +1,286 @@
+"""Weights from off-chip memory: runs against every schedule, the bound, models executed, tampered plans refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support.engines import by_runtime
+
+import t10
+from t10.chip import load_chip
+from t10.cli.arguments import parse
+from t10.cli.options import chip_of
+from t10.core.schedule import Fetch, ModulePlan
+from t10.dialect.mlir import ir
+from t10.emit.target import check_target
+from t10.errors import InputError, SimTrap
+from t10.frontend.importer import import_model
+from t10.passes.pipeline import module_text
+from t10.passes.registry import make
+from t10.passes.registry import run as apply
+from t10.plan.prefetch.bound import Weight, bound_cycles
+from t10.plan.prefetch.paper import Group, double_buffered
+from t10.plan.prefetch.run import Step, best_kept, run
+from t10.plan.verify.module import verify_module
+
+WIDTH, LAYERS = 256, 5
+CHIP = "test-4:sram_bytes=147456,hbm_bandwidth="
+"""A weight takes 32 KiB of each of the four cores, of which 116 KiB are for data: three rest there, not five."""
+
+
+def network(layers: int = LAYERS) -> onnx.ModelProto:
+    """Return products of a row by weights, one after the other."""
+    random = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array((random.standard_normal((WIDTH, WIDTH)) / 16).astype(np.float16), f"w{i}")
+        for i in range(layers)
+    ]
+    nodes = [
+        helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"], name=f"p{i}") for i in range(layers)
+    ]
+    first, last = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT16, [4, WIDTH]) for name in ("x0", f"x{layers}")
+    )
+    model = helper.make_model(
+        helper.make_graph(nodes, "chain", [first], [last], weights),
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+    model.ir_version = 8
+    return model
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the network as a file."""
+    file = tmp_path_factory.mktemp("prefetch") / "chain.onnx"
+    file.write_bytes(network().SerializeToString())
+    return file
+
+
+RATES = ("4 GB/s", "20 GB/s", "200 GB/s")
+"""Far slower than the cores, about as fast, far faster."""
+
+
+@pytest.fixture(scope="module")
+def by_rate(path: Path) -> dict[str, t10.Executable]:
+    """Return the network on chips of different off-chip memory."""
+    return {rate: t10.compile(path, CHIP + rate) for rate in RATES}
+
+
+@pytest.fixture(scope="module")
+def compiled(by_rate: dict[str, t10.Executable]) -> t10.Executable:
+    """Return the network on a chip whose memory is about as fast as its cores."""
+    return by_rate["20 GB/s"]
+
+
+def inputs() -> dict[str, np.ndarray]:
+    return {"x0": np.random.default_rng(1).standard_normal((4, WIDTH)).astype(np.float16)}
+
+
+def every_schedule(steps: Sequence[Step], kept: frozenset[int], room: int, latency: int) -> Iterator[int]:
+    """Yield what every order of beginnings takes, by going through time event by event."""
+    loads = [n for n, step in enumerate(steps) if step.load_cycles and n not in kept]
+    stays = sum(steps[n].rest_bytes for n in kept)
+    for firsts in product(*(range(n + 1) for n in loads)):
+        if list(firsts) != sorted(firsts):
+            continue
+        begins = dict(zip(loads, firsts, strict=True))
+        used = [
+            stays
+            + (step.held_bytes if n in kept else step.used_bytes)
+            + sum(steps[k].rest_bytes for k, first in begins.items() if first <= n < k)
+            for n, step in enumerate(steps)
+        ]
+        if max(used) > room:
+            continue
+        now, channel = 0, 0
+        there: dict[int, int] = {}
+        for n, step in enumerate(steps):
+            for k in [k for k in loads if begins[k] == n]:
+                channel = (channel if channel > now else now) + steps[k].load_cycles
+                there[k] = channel + latency
+            now = max(now, there.get(n, now)) + step.cycles
+        yield now
+
+
+def random_steps(random: Random, n: int) -> list[Step]:
+    steps: list[Step] = []
+    for _ in range(n):
+        held, rest = random.randint(1, 6), random.choice((0, random.randint(1, 5)))
+        load = random.randint(1, 12) if rest else 0
+        steps.append(Step(random.randint(1, 10), held + rest, held, rest, load))
+    return steps
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_run_is_the_fastest_of_all_schedules_that_fetch_in_order(seed: int) -> None:
+    random = Random(seed)
+    steps, latency = random_steps(random, random.randint(1, 6)), random.choice((0, 3))
+    room = random.randint(6, 20)
+    weighted = [n for n, step in enumerate(steps) if step.load_cycles]
+    everything: list[int] = []
+    for kept in (frozenset(c) for k in range(len(weighted) + 1) for c in combinations(weighted, k)):
+        found = run(steps, room, latency, kept)
+        every = list(every_schedule(steps, kept, room, latency))
+        assert (found is None) == (not every)
+        if found is not None:
+            assert found.cycles == min(every)
+            assert found.cycles == sum(found.waits) + sum(step.cycles for step in steps)
+            everything += every
+    best = best_kept(steps, room, latency)
+    assert (best is None) == (not everything)
+    if best is not None:
+        weights = [Weight(s.rest_bytes, s.used_bytes, s.load_cycles) for s in steps if s.load_cycles]
+        bound = bound_cycles(sum(step.cycles for step in steps), weights, room, latency)
+        assert bound <= min(everything) <= best[1].cycles
+
+
+def test_fetches_go_on_while_operators_run_as_far_as_there_is_space() -> None:
+    steps = [Step(10, 4, 2, 2, 6), Step(10, 4, 2, 2, 6), Step(10, 4, 2, 2, 6)]
+    # Room for one weight beside an operator: only the first waits.
+    roomy = run(steps, 6)
+    assert roomy is not None
+    assert roomy.waits == (6, 0, 0)
+    assert roomy.first == (0, 0, 1)
+    tight = run(steps, 5)
+    assert tight is not None
+    assert tight.waits == (6, 6, 6)
+    assert run(steps, 3) is None
+
+
+def test_the_paper_s_buffers_hide_the_longer_of_both() -> None:
+    memory = load_chip("ipu-mk2:hbm_bandwidth=1.33e9").off_chip
+    assert memory is not None
+    assert memory.cycles(100) == 100, "a byte per cycle"
+    groups = [Group(50, 100), Group(300, 200), Group(10, 40)]
+    assert double_buffered(groups, memory) == 100 + max(50, 200) + max(300, 40) + 10
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_what_does_not_fit_is_fetched_executed_and_proved(
+    by_rate: dict[str, t10.Executable], rate: str
+) -> None:
+    executable = by_rate[rate]
+    plan = executable.plan
+    assert plan.fetches
+    assert plan.optimality is not None
+    assert plan.optimality.method == "fetched"
+    assert 0 < plan.optimality.bound_cycles <= plan.optimality.cycles
+    ran = executable.execute(inputs())
+    assert [each.cycles for each in ran.operators] == [each.active.cycles for each in plan.operators]
+    assert ran.peak_bytes == plan.peak_bytes <= executable.chip.sram_bytes
+    assert verify_module(plan, executable.chip) == []
+    expected = by_runtime(network(), inputs())
+    np.testing.assert_allclose(ran.outputs[f"x{LAYERS}"], expected[f"x{LAYERS}"], rtol=2e-2, atol=2e-2)
+
+
+def test_more_bandwidth_is_never_slower(by_rate: dict[str, t10.Executable]) -> None:
+    cycles = [sum(each.active.cycles.total for each in by_rate[rate].plan.operators) for rate in RATES]
+    assert cycles == sorted(cycles, reverse=True)
+
+
+def test_without_off_chip_memory_it_does_not_fit(path: Path) -> None:
+    with pytest.raises(t10.errors.InfeasiblePlanError, match="needs about"):
+        t10.compile(path, CHIP.rpartition(",")[0])
+
+
+def test_where_all_fits_nothing_is_fetched(path: Path) -> None:
+    plan, other = (t10.compile(path, chip).plan for chip in ("test-4:hbm_bandwidth=20 GB/s", "test-4"))
+    assert not plan.fetches
+    assert replace(plan, chip=other.chip) == other
+
+
+def test_a_saved_plan_fetches_as_before(compiled: t10.Executable, path: Path, tmp_path: Path) -> None:
+    compiled.save(tmp_path / "out")
+    assert "rtensor.fetch" in (tmp_path / "out" / "module.mlir").read_text()
+    assert t10.Executable.load(tmp_path / "out").plan == compiled.plan
+    again = t10.compile(path, compiled.chip, plan=tmp_path / "out" / "plan.json")
+    assert again.plan == compiled.plan
+
+
+def tampered(compiled: t10.Executable, plan: ModulePlan) -> None:
+    replace(compiled, plan=plan).execute(inputs())
+
+
+def test_a_weight_that_nobody_fetches_is_poison(compiled: t10.Executable) -> None:
+    plan = replace(compiled.plan, fetches=compiled.plan.fetches[:-1])
+    assert any(found.rule == "lifetime" for found in verify_module(plan, compiled.chip))
+    with pytest.raises(SimTrap):
+        tampered(compiled, plan)
+
+
+def test_a_fetch_before_its_memory_is_there_is_a_trap(compiled: t10.Executable) -> None:
+    last = compiled.plan.fetches[-1]
+    assert last.first > 0
+    plan = replace(compiled.plan, fetches=(*compiled.plan.fetches[:-1], Fetch(last.operator, 0)))
+    assert verify_module(plan, compiled.chip)
+    with pytest.raises(SimTrap, match="not live"):
+        tampered(compiled, plan)
+
+
+def test_a_fetch_behind_its_operator_is_found(compiled: t10.Executable) -> None:
+    first, *others = compiled.plan.fetches
+    late = Fetch(first.operator, len(compiled.plan.operators) - 1)
+    plan = replace(compiled.plan, fetches=(late, *others))
+    assert any(found.rule == "fetches" for found in verify_module(plan, compiled.chip))
+    with pytest.raises(SimTrap):
+        tampered(compiled, plan)
+
+
+def test_a_chip_without_off_chip_memory_fetches_nothing(compiled: t10.Executable) -> None:
+    chip = compiled.chip.model_copy(update={"memory": None})
+    assert any(found.rule == "fetches" for found in verify_module(compiled.plan, chip))
+    with pytest.raises(SimTrap, match="without off-chip memory"):
+        replace(compiled, chip=chip).execute(inputs())
+
+
+def test_chip_files_have_memory() -> None:
+    chip = load_chip("ipu-mk2+hbm")
+    assert chip.memory is not None
+    assert chip.memory.channels * chip.memory.bytes_per_second == 2e12
+    other = load_chip("ipu-mk2+hbm:hbm_bandwidth=8 TB/s")
+    assert other.memory is not None
+    assert other.memory.bytes_per_second == 8e12
+    assert other.memory.latency_cycles == chip.memory.latency_cycles
+    assert load_chip("ipu-mk2").off_chip is None
+    with pytest.raises(InputError, match="bytes_per_second"):
+        load_chip("ipu-mk2:hbm_bandwidth=2")
+
+
+def test_passes_leave_what_compile_leaves(compiled: t10.Executable, path: Path) -> None:
+    module = import_model(path).module
+    with module.context, ir.Location.unknown():
+        for name in ("t10-fuse", "t10-partition", "t10-pareto", "t10-reconcile", "t10-expand", "t10-place"):
+            chip = f'chip="{compiled.chip.name}"' if name == "t10-partition" else ""
+            apply(make(name, chip), module)
+        assert module_text(module).replace(" ", "") == compiled.module.replace(" ", "")
+
+
+def test_the_command_line_takes_a_bandwidth() -> None:
+    given = parse(["compile", "m.onnx", "-o", "out", "--chip", "test-4", "--hbm-bandwidth", "2 TB/s"])
+    memory = chip_of(given).memory
+    assert memory is not None
+    assert memory.bytes_per_second == 2e12
+
+
+def test_no_code_is_emitted_that_fetches() -> None:
+    with pytest.raises(t10.errors.T10Error, match="off-chip memory"):
+        check_target(load_chip("ipu-mk2+hbm"))
+
+
+def test_the_bound_keeps_what_fits_beside_an_operator() -> None:
+    steps = [Step(1, 4, 1, 3, 10)] * 4
+    weights = [Weight(step.rest_bytes, step.used_bytes, step.load_cycles) for step in steps]
+    # Two of four stay beside one that runs, and no more: two are fetched, one behind the other.
+    best = best_kept(steps, 10)
+    assert best is not None
+    assert len(best[0]) == 2
+    assert bound_cycles(4, weights, 10, 0) == 20 <= best[1].cycles
