@@ -8,14 +8,19 @@ from t10.dialect import ipu, rtensor
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InputError
 
+LEAST_LLVM = 20
+"""The oldest LLVM that reads our IRDL: that of 19 has no names of operands, results and parameters."""
+
 
 def irdl_text(name: str) -> str:
     """Return the IRDL module of `rtensor` or `ipu`; raises `InputError` for another name.
 
-    IRDL carries the structure of attributes and operations, neither traits nor verifiers written in Python.
+    Its first line says which versions of LLVM read it. IRDL carries the structure of attributes and operations, neither
+    traits nor verifiers written in Python.
     """
     dialects: dict[str, Any] = {"rtensor": rtensor.RTensor, "ipu": ipu.Ipu}
     if name not in dialects:
         raise InputError(f"no dialect named {name} of ours (expected one of {', '.join(dialects)})")
     with new_context(), ir.Location.unknown():
-        return str(dialects[name]._emit_module()).rstrip("\n") + "\n"
+        text = str(dialects[name]._emit_module()).rstrip("\n")
+    return f"// Dialect {name} for mlir-opt --irdl-file of LLVM {LEAST_LLVM} and newer.\n{text}\n"

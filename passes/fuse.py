@@ -29,6 +29,7 @@ from t10.passes.import_onnx import ImportOnnx
 from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
 from t10.passes.patterns.driver import apply_patterns
 from t10.passes.patterns.repeated_constant import REPEATED_CONSTANT
+from t10.passes.patterns.requantized import REQUANTIZED
 from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
@@ -87,6 +88,7 @@ class Fuse(Pass):
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
                 fuse_function(function, partials=partials, orders_kept=self.orders == "keep", joins=self.join)
+        apply_patterns(module, (REQUANTIZED,))
         clean.run(module.operation)
         _unname_moves(module)
         for op in module.body.operations:

@@ -5,6 +5,7 @@ whose lit.site.cfg.py has set the paths before it loads this file.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 
 from t10_lit import ForkingShTest  # noqa: E402 - found through the line above
 
+LEAST_LLVM = 20  # test/unit/test_irdl.py holds it against what the dialects state
+
 
 def configured(name, *candidates):
     """Return the path CMake found, else the first candidate on PATH, else an empty string."""
@@ -24,10 +27,11 @@ def configured(name, *candidates):
     return next((path for path in map(shutil.which, candidates) if path), "")
 
 
-def reads_irdl(program):
-    """Return whether an mlir-opt is recent enough for our IRDL, which names parameters (that of LLVM 19 is not)."""
-    text = "irdl.dialect @d { irdl.attribute @a { %0 = irdl.any irdl.parameters(name: %0) } }"
-    return subprocess.run([program], input=text, capture_output=True, text=True, check=False).returncode == 0
+def llvm_version(program):
+    """Return the major version of LLVM that an mlir-opt states, 0 if it states none."""
+    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"LLVM version (\d+)", text)
+    return int(found[1]) if found else 0
 
 
 filecheck = configured("t10_filecheck", "FileCheck", *(f"FileCheck-{v}" for v in range(24, 17, -1)))
@@ -54,8 +58,9 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cach
 programs = {}
 if mlir_opt:
     config.available_features.add("mlir-opt")
-    if reads_irdl(mlir_opt):
-        config.available_features.add("mlir-opt-irdl")
+    # The bound that --dump-irdl states is held on both sides: what is newer must load it, what is older refuse it.
+    side = "mlir-opt-irdl" if llvm_version(mlir_opt) >= LEAST_LLVM else "mlir-opt-before-irdl"
+    config.available_features.add(side)
     programs["mlir-opt"] = mlir_opt
 if torch_mlir_opt:
     config.available_features.add("torch-mlir-opt")

@@ -346,26 +346,34 @@ def _cause(text: str) -> str:
 
 
 def _run_all(given: argparse.Namespace, material: Material) -> int:
+    """Run the cases until they end or the run is interrupted; say how many there were."""
     counts: Counter[str] = Counter()
     causes: Counter[str] = Counter()
     started = time.monotonic()
     end = given.start + given.count
-    for first in range(given.start, end, BATCH):
-        for number, verdict in run_batch(
-            range(first, min(end, first + BATCH)), given.seed, material, given.door
-        ):
-            counts[verdict.kind] += 1
-            if verdict.kind == "defect":
-                cause = _cause(verdict.text)
-                causes[cause] += 1
-                if causes[cause] == 1 or cause.startswith(ENDED):
-                    print(f"case {number}: {verdict.text}\n", flush=True)
+    try:
+        for first in range(given.start, end, BATCH):
+            numbers = range(first, min(end, first + BATCH))
+            for number, verdict in run_batch(numbers, given.seed, material, given.door):
+                _count(number, verdict, counts, causes)
+    except KeyboardInterrupt:
+        print(f"interrupted; go on with --start {given.start + counts.total()}")
     seconds = time.monotonic() - started
     tally = ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
-    print(f"{given.count} cases in {seconds:.0f} s: {tally}")
+    print(f"{counts.total()} cases in {seconds:.0f} s: {tally}")
     for cause, n in causes.most_common():
         print(f"  {n} x {cause}")
     return int(counts["defect"] > 0)
+
+
+def _count(number: int, verdict: Verdict, counts: Counter[str], causes: Counter[str]) -> None:
+    """Count a case; print a defect of a cause that was not seen before."""
+    counts[verdict.kind] += 1
+    if verdict.kind == "defect":
+        cause = _cause(verdict.text)
+        causes[cause] += 1
+        if causes[cause] == 1 or cause.startswith(ENDED):
+            print(f"case {number}: {verdict.text}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 // RUN: t10-opt --dump-irdl=ipu | filecheck %s --check-prefix=IPU
 // RUN: not t10-opt --dump-irdl=tensor 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
+// IRDL: // Dialect rtensor for mlir-opt --irdl-file of LLVM 20 and newer.
 // IRDL: irdl.dialect @rtensor
 // IRDL: irdl.attribute @grid
 // IRDL: irdl.attribute @layout

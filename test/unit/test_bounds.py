@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -14,11 +15,17 @@ from support.engines import by_runtime
 from support.linalg_numpy import run_module
 
 import t10
+from t10.attack.bounded import bounded
 from t10.backend import run_on_tiles
 from t10.cli.entry import main
+from t10.core.graph import TensorValue
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.importer import import_proto
 from t10.passes.fuse import Fuse
+from t10.reference import OnnxRuntime
+
+if TYPE_CHECKING:
+    from t10.core.graph import Graph
 
 Array = NDArray[Any]
 RANDOM = np.random.default_rng(5)
@@ -208,3 +215,62 @@ def test_the_command_bounds_and_both_engines_agree(tmp_path: Path) -> None:
         assert int(found["kept.count"]) == len(due)
         np.testing.assert_array_equal(found["y"][: len(due)], due)
         assert not found["y"][len(due) :].any()
+
+
+def places_of(x: Array, path: Path) -> Path:
+    """Write a model of the elements that are not zero, by place and doubled."""
+    nodes = [
+        make("NonZero", ["x"], ["at"], name="where"),
+        make("Transpose", ["at"], ["rows"], perm=[1, 0]),
+        make("GatherND", ["x", "rows"], ["chosen"]),
+        make("Add", ["chosen", "chosen"], ["y"]),
+    ]
+    path.write_bytes(model_of(nodes, {"x": x}, {"y": FLOAT, "rows": INT64}).SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize(("bound", "n_valid"), [(9, 5), (3, 3)], ids=["all", "cut-off"])
+def test_references_have_the_extents_of_bounds(bound: int, n_valid: int, tmp_path: Path) -> None:
+    x = np.array([[0, 2, 0, 3], [5, 0, 7, 0], [0, 0, -1, 0]], np.float32)
+    model = ModelProto.FromString(places_of(x, tmp_path / "m.onnx").read_bytes())
+    outputs = {"y": ("f32", (bound,)), "rows": ("i64", (bound, 2)), "where.count": ("i32", ())}
+    graph = SimpleNamespace(
+        signature=((), tuple(TensorValue(name, shape, kind) for name, (kind, shape) in outputs.items()))
+    )
+    runtime = OnnxRuntime(model, tmp_path / "m.onnx")
+    due = bounded(runtime, {"x": x}, {"where": bound}, cast("Graph", graph))
+    assert due["where.count"] == n_valid
+    np.testing.assert_array_equal(due["y"], np.pad(2 * x[x != 0][:n_valid], (0, bound - n_valid)))
+    assert due["rows"].tolist()[:n_valid] == np.argwhere(x)[:n_valid].tolist()
+    with pytest.raises(InputError, match="nothing to compare its count with"):
+        bounded(runtime, {"x": x}, {"other": bound}, cast("Graph", graph))
+
+
+@pytest.mark.slow
+def test_bounded_results_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Against the model itself on random inputs, and against another one, which squares what this one doubles."""
+    x = np.array([1, 0, 2, 3], np.float32)[None]
+    model, other, given = places_of(x, tmp_path / "m.onnx"), tmp_path / "other.onnx", tmp_path / "in.npz"
+    changed = ModelProto.FromString(model.read_bytes())
+    changed.graph.node[3].op_type = "Mul"
+    other.write_bytes(changed.SerializeToString())
+    np.savez(given, x=x)
+    verify = ["verify", str(model), "--chip", "test-4", "--bound", "at=4"]
+    assert main([*verify]) == 0
+    assert "at.count" in capsys.readouterr().out
+    assert main([*verify, "--inputs", str(given), "--reference", str(other)]) == 1
+    assert "differs" in capsys.readouterr().out
+
+
+def test_parts_of_a_bounded_model_are_not_searched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = str(places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx"))
+    assert main(["verify", model, "--bound", "at=2", "--layers"]) == 2
+    assert "--bound does not go with --layers" in capsys.readouterr().err
+
+
+def test_operators_of_a_bounded_model_have_fronts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx"))
+    assert main(["pareto", model, "--chip", "test-4", "--bound", "at=2"]) == 0
+    assert "where" in capsys.readouterr().out

@@ -19,6 +19,7 @@ from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
 from t10.passes.patterns.driver import Pattern, apply_patterns
 from t10.passes.patterns.narrowed_constant import NARROWED_CONSTANT
 from t10.passes.patterns.repeated_constant import REPEATED_CONSTANT
+from t10.passes.patterns.requantized import REQUANTIZED
 from t10.passes.patterns.run_time_checks import RUN_TIME_CHECKS
 from t10.passes.pipeline import (
     compile_module,
@@ -166,6 +167,80 @@ def test_a_loop_that_writes_one_constant_is_a_fill(map_: str, yielded: str, is_f
     """
     names = [name for name, _ in rewritten(text, REPEATED_CONSTANT)]
     assert ("linalg.fill" in names, "linalg.generic" in names) == (is_fill, not is_fill)
+
+
+def requantized(
+    scale: float, again: float, zero: float, factor: float, *, to_float: str, low: float
+) -> list[str]:
+    """Return the operations left of a byte that is dequantised, scaled and quantised again."""
+    return [
+        name
+        for name, _ in rewritten(
+            f"""func.func @f(%q: i8) -> i8 {{
+          %scale = arith.constant {scale!r} : f32
+          %again = arith.constant {again!r} : f32
+          %zero = arith.constant {zero!r} : f32
+          %factor = arith.constant {factor!r} : f32
+          %low = arith.constant {low!r} : f32
+          %high = arith.constant {low + 255!r} : f32
+          %0 = arith.{to_float} %q : i8 to f32
+          %1 = arith.subf %0, %zero : f32
+          %2 = arith.mulf %1, %scale : f32
+          %3 = arith.mulf %2, %factor : f32
+          %4 = arith.divf %3, %again : f32
+          %5 = math.roundeven %4 : f32
+          %6 = arith.addf %5, %zero : f32
+          %7 = arith.maximumf %6, %low : f32
+          %8 = arith.minimumf %7, %high : f32
+          %9 = arith.fptosi %8 : f32 to i32
+          %10 = arith.trunci %9 : i32 to i8
+          return %10 : i8
+        }}""",
+            REQUANTIZED,
+        )
+    ]
+
+
+@pytest.mark.parametrize(("to_float", "low"), [("uitofp", 0.0), ("sitofp", -128.0)])
+@pytest.mark.parametrize("scale", [0.004585030023008585, 1.0, 2.0**-126, 3.1e35])
+def test_a_byte_that_is_quantised_as_it_was_is_itself(scale: float, to_float: str, low: float) -> None:
+    assert requantized(scale, scale, 17.0, 1.0, to_float=to_float, low=low) == ["func.return"]
+
+
+def test_a_factor_that_the_second_scale_has_too_changes_no_byte() -> None:
+    """Queries over the root of the size of a head, as a quantiser saw them: the largest still is 255."""
+    left = requantized(0.0038939507, 0.0006883597, 117.0, 0.17677669, to_float="uitofp", low=0.0)
+    assert left == ["func.return"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "again", "factor", "to_float", "low"),
+    [
+        (0.5, 0.502, 1.0, "uitofp", 0.0),  # the ends of the range move
+        (0.5, 0.5, -1.0, "sitofp", -128.0),
+        (0.5, 0.5, 1.0, "uitofp", -128.0),  # 128 is no signed byte
+        (2.0**-149, 2.0**-149, 0.5, "uitofp", 0.0),  # half of it is none of f32
+        (2.5e38, 2.5e38, 1.0, "uitofp", 0.0),  # infinite, then no number at all
+        (0.5, 0.0, 1.0, "uitofp", 0.0),
+    ],
+)
+def test_a_byte_that_becomes_another_one_is_computed(
+    scale: float, again: float, factor: float, to_float: str, low: float
+) -> None:
+    left = requantized(scale, again, 17.0, factor, to_float=to_float, low=low)
+    assert left[-2:] == ["arith.trunci", "func.return"]
+
+
+def test_bytes_of_two_operands_are_not_tried() -> None:
+    text = """func.func @f(%p: i8, %q: i8) -> i8 {
+      %0 = arith.uitofp %p : i8 to f32
+      %1 = arith.uitofp %q : i8 to f32
+      %2 = arith.minimumf %0, %1 : f32
+      %3 = arith.fptosi %2 : f32 to i32
+      %4 = arith.trunci %3 : i32 to i8
+      return %4 : i8
+    }"""
+    assert len(rewritten(text, REQUANTIZED)) == 6
 
 
 @pytest.mark.slow

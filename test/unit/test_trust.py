@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from t10.arrays import read_arrays, write_arrays
 from t10.chip import load_chip
+from t10.chip.spec import ChipSpec
 from t10.codelets.user import load_families
 from t10.core.document import read_document
 from t10.core.trust import arrays, files, tree
@@ -331,3 +333,10 @@ def test_arrays_read_back_equal(is_transposed: bool, shape: tuple[int, ...], tmp
         assert (found.dtype, found.flags.writeable) == (array.dtype, True)
     np.save(tmp_path / "x.npy", array)
     np.testing.assert_array_equal(read_array(tmp_path / "x.npy"), array)
+
+
+@pytest.mark.parametrize("value", [7, "x", None, True, [], [1], {}, {"levels": 7}, {"levels": [7]}])
+def test_a_record_of_a_chip_may_be_anything(value: object) -> None:
+    """As in the manifest of an output folder, where nothing has looked at it before."""
+    with pytest.raises(ValidationError):
+        ChipSpec.model_validate(value)

@@ -144,6 +144,8 @@ class ChipSpec(BaseModel):
     @classmethod
     def _counts_cores(cls, fields: Any) -> Any:
         """Take the number of cores from levels where only these are given, and the memory from its bandwidth."""
+        if not isinstance(fields, dict):
+            return fields  # refused by what comes next: a manifest may hold anything as its chip
         known = with_bandwidth(cast("dict[str, Any]", fields))
         if "n_cores" in known or not known.get("levels"):
             return known

@@ -162,14 +162,6 @@ def _add_compile(
         metavar="OUT",
         help="folder to write; one that T10 wrote is replaced, any other must be new or empty",
     )
-    compile_.add_argument(
-        "--bound",
-        dest="bounds",
-        action="append",
-        metavar="NAME=N",
-        help="give a result of data-dependent length (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
-        "of the operator or of its result) N rows; an output NAME.count says how many are valid; repeatable",
-    )
     add_prove(compile_, default=False)
     compile_.add_argument(
         "--stats",

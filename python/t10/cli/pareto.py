@@ -8,7 +8,7 @@ from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
-from t10.cli.options import constants_of, loaded, partials_of, plan_options_of, shapes_of
+from t10.cli.options import bounds_of, constants_of, loaded, partials_of, plan_options_of, shapes_of
 from t10.cli.shared_arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL
 from t10.cli.terminal import progress_bar, say, say_json, stdout
 from t10.core.expression import OperatorSpec
@@ -126,6 +126,7 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
         shapes=shapes,
         dtype=arguments.dtype,
         constants=constants,
+        bounds=bounds_of(arguments),
         keep_f64=arguments.keep_f64,
     ).module
     with module.context, ir.Location.unknown():

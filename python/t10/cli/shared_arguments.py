@@ -129,6 +129,14 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         help="fix an input when the model is compiled: NAME=1,2 or NAME=FILE.npy; for shapes and axes that are inputs; "
         "repeatable",
     )
+    parser.add_argument(
+        "--bound",
+        dest="bounds",
+        action="append",
+        metavar="NAME=N",
+        help="give a result of data-dependent length (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
+        "of the operator or of its result) N rows; an output NAME.count says how many are valid; repeatable",
+    )
     _add_floats(parser)
     parser.add_argument(
         "--keep-f64",

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from t10.arrays import Arrays, read_arrays, write_arrays
+from t10.attack.bounded import bounded
 from t10.attack.engines import Engines, engine_names, prepared
 from t10.attack.judging import Judge
 from t10.attack.partials import Allowance
@@ -20,7 +21,7 @@ from t10.attack.ranges import Trial, trials
 from t10.backend import Engine
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import chip_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.run import planned_line
 from t10.cli.search import search
@@ -130,6 +131,10 @@ def _check(arguments: Arguments) -> None:
     part = arguments.bisect
     if part is not None and (part.suffix != ".onnx" or part.resolve() == arguments.model.resolve()):
         raise InputError(f"--bisect is {part}, expected a file .onnx other than the model")
+    if arguments.bounds and (arguments.layers or part is not None):
+        raise InputError(
+            "--bound does not go with --layers and --bisect: inner values have other shapes with it"
+        )
 
 
 def tolerance_of(arguments: Arguments, executable: Executable) -> float:
@@ -143,7 +148,7 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
         model, chip_of(arguments), {} if is_part else shapes_of(arguments), plan_options_of(arguments), progress,
         cost_model=arguments.cost_model, codelets=arguments.codelets,
         plan=None if is_part else arguments.plan, dtype=arguments.dtype,
-        constants={} if is_part else constants_of(arguments),
+        constants={} if is_part else constants_of(arguments), bounds=bounds_of(arguments),
         keep_f64=arguments.keep_f64, partials=partials_of(arguments),
         frontend="t10" if is_part else arguments.frontend,
         frontend_flags="" if is_part else arguments.frontend_flags, cache=cache_of(arguments),
@@ -183,7 +188,7 @@ def _cases(
         if references:
             return None, [(Trial(0, None, inputs), references)]
         model = OnnxRuntime(_loaded(arguments, executable), _reference(arguments), constants_of(arguments))
-        return Judge(model, tolerance), [(Trial(0, None, inputs), model.outputs(inputs))]
+        return Judge(model, tolerance), [(Trial(0, None, inputs), _due(arguments, executable, model, inputs))]
     declared = _loaded(arguments, executable)
     use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
     model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
@@ -193,7 +198,14 @@ def _cases(
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
-    return Judge(model, tolerance), [(trial, model.outputs(trial.inputs)) for trial in tried]
+    due = [(trial, _due(arguments, executable, model, trial.inputs)) for trial in tried]
+    return Judge(model, tolerance), due
+
+
+def _due(arguments: Arguments, executable: Executable, model: OnnxRuntime, inputs: Arrays) -> Arrays:
+    """Return what the outputs must be; those with a bound have its extent, and zeros behind the valid rows."""
+    bounds = bounds_of(arguments)
+    return bounded(model, inputs, bounds, executable.plan.graph) if bounds else model.outputs(inputs)
 
 
 def _reference(arguments: Arguments) -> Path:

@@ -148,7 +148,7 @@ def _wrong_type(number: int) -> tuple[str, str]:
         name, "cast it to one of these before the export"
     )
     return (
-        f" of element type {name} (expected float16, float, double, int8 to int64, uint8, uint32 or bool)",
+        f" of element type {name} (expected float16, float, double, int8 to int64, uint8 to uint64 or bool)",
         hint,
     )
 

@@ -214,7 +214,7 @@ class Settings:
     dump_irdl: str | None = _information(
         "dump-irdl",
         None,
-        "print a dialect of ours in IRDL, for mlir-opt --irdl-file, and exit",
+        "print a dialect of ours in IRDL, for mlir-opt --irdl-file of LLVM 20 and newer, and exit",
         "rtensor|ipu",
     )
     help: bool = _information("help", False, "print this text and exit")
