@@ -201,7 +201,7 @@ func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
 // -----
 
 func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
-  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: cycles has an unknown key 'computing' (expected compute, shift, reduce, relayout, setup)}}
+  // expected-error @+1 {{'linalg.matmul' op rtensor.plan: cycles has an unknown key 'computing' (expected compute, shift, reduce, relayout, setup, wait)}}
   %d = linalg.matmul {rtensor.plan = #rtensor.plan<{f_op = [2, 3, 1], cycles = {computing = 1}}>}
     ins(%a, %b : tensor<2x6xf16>, tensor<6x3xf16>) outs(%c : tensor<2x3xf16>) -> tensor<2x3xf16>
   return

@@ -31,6 +31,7 @@ from t10.cost.trace import trace_table
 from t10.cost.work import step, sub_task
 from t10.driver import compile
 from t10.errors import UnsupportedOpError
+from t10.profile.notation import operator
 from t10.profile.operators import made_steps
 
 SEED = 14
@@ -287,6 +288,21 @@ def test_sums_of_one_term_are_bounded(adds: bool):
     found = _ratios(tasks())
     assert len(found) > 80
     assert np.quantile(found, 0.5) >= 0.5
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_few_points_of_many_operands_are_bounded(dtype: str):
+    """A pair of halves takes less than a single one."""
+
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for n in (2, 5):
+            rows, types = ", ".join(["m k"] * n), " ".join([dtype] * n)
+            added = "0 1 addf" + "".join(f" {number} addf" for number in range(2, n))
+            spec = operator("reduction", f"{rows} -> m", types, added, "max", {"m": 64, "k": 64})
+            for box in ((m, 1) for m in range(1, 9)):
+                yield spec, box, _bound(spec, box, is_whole=True), sub_task(spec, box, initial=True)
+
+    assert len(_ratios(tasks())) == 16
 
 
 def test_sums_of_less_than_a_word_of_bytes_are_bounded():

@@ -272,7 +272,9 @@ def _slots(
     once = chosen(run % one.lanes == 0, costs.one, costs.one_left)
     once = once + _columns(costs, run, quad, costs.one_pair)
     # Less than a vector needs no pipeline, and a single point is the same along every row.
-    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + costs.single
+    # A pair in one word may take less than a single point of it.
+    last = chosen(run % PAIR == 0, np.minimum(costs.single, costs.pair), costs.single)
+    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + last
     one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
     if not groups:
         return one_row
