@@ -145,24 +145,11 @@ def best_way(nest: RowNest, apart: frozenset[tuple[int, int]]) -> Scheduled | No
             if best is not None and least_cost(one) >= best.cost:
                 continue
             way = _scheduled(one)
-            if way is None and best is None and _is_hopeless(nest):
-                return None
             if way is not None and (best is None or way.cost < best.cost):
                 best = way
         if best is not None:
             return best
     return None
-
-
-@lru_cache(maxsize=4096)
-def _is_hopeless(nest: RowNest) -> bool:
-    """Return whether not even the code with the fewest values at once fits in the registers.
-
-    It is the last that would be tried, after a dozen others: long functions of quantised models mostly have no way.
-    """
-    prepared = prepared_nest(nest)
-    one = drafted(nest, nest.across or 1, None, prepared.constant_values, is_frugal=True)
-    return one is not None and _scheduled(one) is None
 
 
 @lru_cache(maxsize=4096)

@@ -47,6 +47,8 @@ MOST_LEVELS = 1
 """How many innermost axes of one point are looked behind."""
 SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
+ONE_PAIR_SLOTS = 4
+"""Slots that a pair alone takes beside those of a pair among others."""
 ODD_CYCLES = 72
 """What an epilogue over a part of no whole vectors may take less."""
 
@@ -273,7 +275,7 @@ def _slots(
     once = once + _columns(costs, run, quad, costs.one_pair)
     # Less than a vector needs no pipeline, and a single point is the same along every row.
     # A pair in one word may take less than a single point of it.
-    last = chosen(run % PAIR == 0, np.minimum(costs.single, costs.pair), costs.single)
+    last = chosen(run % PAIR == 0, np.minimum(costs.single, costs.pair + ONE_PAIR_SLOTS), costs.single)
     few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + last
     one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
     if not groups:
