@@ -22,7 +22,9 @@ from t10.cost.counted import CountedSteps
 from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
 
 LEAST_CYCLES = 512
-"""Cycles are counted in so many: what is over sooner is stored by the rule."""
+"""Cycles are counted in so many: what is over sooner, even on few cores, is stored by the rule."""
+FEW_CORES = 16
+"""On so many cores products are counted that the chip's cores together finish in less."""
 N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16
@@ -53,24 +55,30 @@ class CountedPrice:
     reduced: frozenset[int]
     tensors: tuple[Tensor, Tensor, Tensor]
     rule: RowRule
-    known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
+    known: dict[tuple[ProductOrders, int], Ints] = field(default_factory=dict[tuple[ProductOrders, int], Ints])
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
         """Return the bytes that all links carry while the product is computed.
 
         `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
         """
-        chip = _chip()
-        boxes = _boxes(self.extents, self.reduced, self.tensors, chip.n_cores)
-        if orders not in self.known:
-            self.known[orders] = CountedSteps(chip).sub_task(self._spec(orders), boxes.sizes)
-        bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
+        # What many cores finish at once may take long on few.
+        counted = self._counted(orders, turned, _chip().n_cores) or self._counted(orders, turned, FEW_CORES)
+        return counted + self.rule(orders, turned)
+
+    def _counted(self, orders: ProductOrders, turned: tuple[bool, bool], n_cores: int) -> int:
+        """Return the bytes that all links of so many cores carry while the product is computed, in whole units."""
+        boxes = _boxes(self.extents, self.reduced, self.tensors, n_cores)
+        if (orders, n_cores) not in self.known:
+            cycles = CountedSteps(_chip()).sub_task(self._spec(orders), boxes.sizes)
+            self.known[orders, n_cores] = cycles
+        bytes_moved = self.known[orders, n_cores] * WORD_BYTES + boxes.sums
         for number, is_turned in enumerate(turned):
             # What rests in another order comes whole, even where each core has its own part of it.
             arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
         unit = LEAST_CYCLES * WORD_BYTES
-        return int(bytes_moved.min()) // unit * unit * chip.n_cores + self.rule(orders, turned)
+        return int(bytes_moved.min()) // unit * unit * n_cores
 
     def _spec(self, orders: ProductOrders) -> OperatorSpec:
         names: tuple[Role, Role, Role] = ("activation", "activation", "output")
