@@ -55,7 +55,9 @@ class CountedPrice:
     reduced: frozenset[int]
     tensors: tuple[Tensor, Tensor, Tensor]
     rule: RowRule
-    known: dict[tuple[ProductOrders, int], Ints] = field(default_factory=dict[tuple[ProductOrders, int], Ints])
+    known: dict[tuple[ProductOrders, int], Ints] = field(
+        default_factory=dict[tuple[ProductOrders, int], Ints]
+    )
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
         """Return the bytes that all links carry while the product is computed.
