@@ -23,8 +23,8 @@ from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
 
 LEAST_CYCLES = 512
 """Cycles are counted in so many: what is over sooner, even on few cores, is stored by the rule."""
-FEW_CORES = 16
-"""On so many cores products are counted that the chip's cores together finish in less."""
+FEW_CORES, FEW_LEAST_CYCLES = 16, 4096
+"""On so many cores products are counted that the chip's cores together finish in less, in so many cycles."""
 N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16
@@ -65,10 +65,13 @@ class CountedPrice:
         `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
         """
         # What many cores finish at once may take long on few.
-        counted = self._counted(orders, turned, _chip().n_cores) or self._counted(orders, turned, FEW_CORES)
+        counted = self._counted(orders, turned, _chip().n_cores, LEAST_CYCLES)
+        counted = counted or self._counted(orders, turned, FEW_CORES, FEW_LEAST_CYCLES)
         return counted + self.rule(orders, turned)
 
-    def _counted(self, orders: ProductOrders, turned: tuple[bool, bool], n_cores: int) -> int:
+    def _counted(
+        self, orders: ProductOrders, turned: tuple[bool, bool], n_cores: int, least_cycles: int
+    ) -> int:
         """Return the bytes that all links of so many cores carry while the product is computed, in whole units."""
         boxes = _boxes(self.extents, self.reduced, self.tensors, n_cores)
         if (orders, n_cores) not in self.known:
@@ -79,7 +82,7 @@ class CountedPrice:
             # What rests in another order comes whole, even where each core has its own part of it.
             arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
-        unit = LEAST_CYCLES * WORD_BYTES
+        unit = least_cycles * WORD_BYTES
         return int(bytes_moved.min()) // unit * unit * n_cores
 
     def _spec(self, orders: ProductOrders) -> OperatorSpec:

@@ -1,5 +1,5 @@
-// RUN: t10-opt --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place %s | filecheck %s
-// RUN: t10-opt --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place --t10-place --t10-verify-plan %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep --t10-partition="chip=%S/Inputs/narrow-16.yaml f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1" --t10-place --t10-place --t10-verify-plan %s | filecheck %s
 
 // One address per buffer, the same on every core; what owns memory says its own. The shift buffer and both weights at
 // rest, 4096 bytes each, are needed throughout and lie behind the first 20480 bytes (code, stacks).

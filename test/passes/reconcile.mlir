@@ -26,19 +26,19 @@
 // WIDE-MOVES: #[[X:.*]] = #rtensor.layout<{{.*}}fs = [4, 1], {{.*}}scatter = 4
 // WIDE-MOVES: #[[ROWS:.*]] = #rtensor.layout<{{.*}}fs = [4, 1], {{.*}}rp = [0, 0]}>
 // WIDE-MOVES-NOT: rtensor.setup
-// WIDE-MOVES: "rtensor.relayout"(%{{.*}}) : (tensor<16x128xf32, #[[X]]>) -> tensor<16x128xf32
-// WIDE-MOVES: "rtensor.relayout"(%{{.*}}) : (tensor<16x128xf32, #[[H]]>) -> tensor<16x128xf32
+// WIDE-MOVES: "rtensor.relayout"(%{{.*}}) : (tensor<20x128xf32, #[[X]]>) -> tensor<20x128xf32
+// WIDE-MOVES: "rtensor.relayout"(%{{.*}}) : (tensor<20x128xf32, #[[H]]>) -> tensor<20x128xf32
 // WIDE-MOVES-NOT: rtensor.setup
 // NARROW-MOVES: #[[W:.*]] = #rtensor.layout<{{.*}}fs = [4, 1], {{.*}}map = #map2, {{.*}}scatter = 4
 // NARROW-MOVES-COUNT-2: "rtensor.setup"(%{{.*}}) : (tensor<128x128xf32, #{{.*}}>) -> tensor<128x128xf32
-func.func @main(%x: tensor<16x128xf32>, %w0: tensor<128x128xf32> {t10.weight}, %w1: tensor<128x128xf32> {t10.weight})
-    -> tensor<16x128xf32> {
+func.func @main(%x: tensor<20x128xf32>, %w0: tensor<128x128xf32> {t10.weight}, %w1: tensor<128x128xf32> {t10.weight})
+    -> tensor<20x128xf32> {
   %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<16x128xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x128xf32>) -> tensor<16x128xf32>
-  %h = linalg.matmul ins(%x, %w0 : tensor<16x128xf32>, tensor<128x128xf32>) outs(%init : tensor<16x128xf32>)
-    -> tensor<16x128xf32>
-  %y = linalg.matmul ins(%h, %w1 : tensor<16x128xf32>, tensor<128x128xf32>) outs(%init : tensor<16x128xf32>)
-    -> tensor<16x128xf32>
-  return %y : tensor<16x128xf32>
+  %empty = tensor.empty() : tensor<20x128xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<20x128xf32>) -> tensor<20x128xf32>
+  %h = linalg.matmul ins(%x, %w0 : tensor<20x128xf32>, tensor<128x128xf32>) outs(%init : tensor<20x128xf32>)
+    -> tensor<20x128xf32>
+  %y = linalg.matmul ins(%h, %w1 : tensor<20x128xf32>, tensor<128x128xf32>) outs(%init : tensor<20x128xf32>)
+    -> tensor<20x128xf32>
+  return %y : tensor<20x128xf32>
 }
