@@ -3,8 +3,8 @@
 
     python tools/make_site.py FOLDER
 
-Links to files that are no pages lead to the repository, whose address is read from the variable `T10_REPOSITORY`
-(`https://.../OWNER/NAME`); without it their text stays.
+Links to other files lead to the repository. The variable `T10_REPOSITORY` holds its address (`https://.../OWNER/NAME`);
+without it, only the text of these links stays.
 """
 
 from __future__ import annotations
