@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,7 +27,9 @@ from t10.plan import PlanOptions, plan_module
 from t10.plan.fronts import operator_fronts, parallel_map
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.front_cache import forget
-from t10.plan.joint import costs
+from t10.plan.joint import choose, costs
+from t10.plan.joint.selection import Selection
+from t10.plan.joint.solve import Solution
 from t10.plan.options import Reading
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.verify import verify_module
@@ -146,6 +149,24 @@ def test_neither_threads_nor_runs_nor_caches_change_a_byte(
     assert written(tmp_path / "cold", name, cache=kept) == first
     monkeypatch.setattr(operator_fronts, "solve", None)
     assert written(tmp_path / "warm", name, cache=kept) == first
+
+
+def test_a_large_model_is_solved_to_the_gap_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little of it is closed before the choice is exact."""
+    graph, chip = imported("mlp").plan.graph, load_chip("test-16")
+    monkeypatch.setattr(choose, "FEW_OPERATORS", 1)
+    monkeypatch.setattr(choose, "EARLY_GAP", 0.9)
+    planner, solved = choose.solve, list[float]()
+
+    def solve(selection: Selection, gap: float, *rest: Any) -> Solution | None:
+        solved.append(gap)
+        found = planner(selection, gap, *rest)
+        return replace(found, bound_cycles=found.bound_cycles // 2) if found and gap == 0.9 else found
+
+    monkeypatch.setattr(choose, "solve", solve)
+    plan_module(graph, chip)
+    assert solved[0] == 0.9
+    assert solved[-1] == PlanOptions().gap
 
 
 def test_helpers_do_not_change_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
