@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable
 from itertools import count, product
@@ -27,9 +28,14 @@ from support.simulation import executed, random_values
 
 from t10.chip import load_chip
 from t10.core.graph import Graph
+from t10.cost import IpuCostModel
 from t10.plan import PlanOptions, plan_module
+from t10.plan.assemble import context_of
+from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint import choose, costs, states
+from t10.plan.joint.candidates import counted_best, listed_by_front
+from t10.plan.joint.marginals import Marginals
 from t10.plan.joint.selection import Selection
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
@@ -49,6 +55,30 @@ FEW = PlanOptions(gap=0.0, max_front=3)
 def graph(request: pytest.FixtureRequest) -> Graph:
     found: Graph = request.param
     return found
+
+
+def test_what_another_process_counts_of_candidates_is_what_this_one_counts() -> None:
+    cost, options = IpuCostModel(CHIP), PlanOptions()
+    graph = residual_graph()
+    fronts, context = operator_fronts(graph, CHIP, cost, options), context_of(graph, CHIP, cost)
+    here, there = (
+        Marginals(context, fronts, options, listed_by_front(context, fronts, options), through_views=True)
+        for _ in range(2)
+    )
+    n_counted = 0
+    for step, (one, other) in enumerate(zip(here.by_step, there.by_step, strict=True)):
+        assert one is not None
+        assert other is not None
+        values = here.of(step) - one.cycles
+        one.moved = None
+        one.least(cost, values, 4, None)
+        sent = pickle.loads(pickle.dumps(other.portable()))
+        other.learn(*counted_best(cost, sent, values, 4, None))
+        for name in ("cycles", "is_counted"):
+            assert (getattr(one, name) == getattr(other, name)).all()
+            assert (getattr(one.listed, name) == getattr(other.listed, name)).all()
+        n_counted += int((other.is_counted & (other.fixed_cycles > 0)).sum())
+    assert n_counted > 0
 
 
 @pytest.mark.slow

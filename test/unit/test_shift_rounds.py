@@ -14,6 +14,7 @@ from support.random_specs import random_operator
 from support.simulation import plan_of
 
 from t10.chip import ChipSpec, load_chip
+from t10.core import geometry
 from t10.core.device import Pattern
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.loads import Places
@@ -22,7 +23,7 @@ from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.core.shift_rounds import shift_bytes
 from t10.cost import IpuCostModel
-from t10.cost.shifts import nest_cycles, nest_shifts, round_cycles
+from t10.cost.shifts import begins_whole, nest_cycles, nest_shifts, round_cycles
 from t10.emit.shifts import shift_patterns
 from t10.sim.device.phase import ExchangeModel, pattern_time
 
@@ -87,6 +88,16 @@ def simulated(
             total += sum(cycles(out, [buffer], to) for out, to in zip(each.copied_out, operands, strict=True))
         found.append(total)
     return tuple(found)
+
+
+def test_where_windows_begin_is_told_from_strides() -> None:
+    found = Counter[bool]()
+    for _, _, plan in rotating_plans(1, 240):
+        for axis in plan.loop_order:
+            is_whole = not (geometry.phases(plan)[:, axis] % plan.rp[axis]).any()
+            assert begins_whole(plan, axis) == is_whole
+            found[is_whole] += 1
+    assert found[False] > 2
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 6])  # In the last one, shifts of an axis differ by position.

@@ -81,7 +81,7 @@ def _period(
 ) -> int:
     """Return after how many positions shifts along an axis are alike again."""
     period, pace = 1, plan.rp[axis]
-    is_whole = _begins_whole(plan, axis)
+    is_whole = begins_whole(plan, axis)
     for number in operands:
         operand, lengths = spec.rotatable[number], geometry.window_lengths(plan, number)
         if axis not in operand.simple_axes or lengths[axis] == pace:
@@ -95,7 +95,7 @@ def _period(
     return period
 
 
-def _begins_whole(plan: OperatorPlan, axis: int) -> bool:
+def begins_whole(plan: OperatorPlan, axis: int) -> bool:
     """Return whether the windows of all cores begin at whole paces along an axis."""
     pace, terms = plan.rp[axis], plan.phases[axis]
     if plan.lengths[axis] % pace == 0 and all(term.stride % pace == 0 for term in terms):
