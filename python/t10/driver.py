@@ -31,7 +31,7 @@ from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.stored import as_stored
 from t10.cost import CostModel, registry
-from t10.errors import InputError
+from t10.errors import InputError, VerifyError
 from t10.report import Report, build_report, write_report
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Executable:
     ) -> Executable:
         """Return the executable of a folder that `save` or `t10 compile` wrote.
 
-        What runs is read from module.mlir; plan.json only adds costs and fronts. A cost model or codelets of the user's
+        What runs is read from module.mlir; plan.json, which must say the same, adds costs and fronts. A cost model or codelets of the user's
         that the folder was made with run only if they are given here again. Raises `InputError` for a missing folder or
         file, one that is not as the manifest says, and users' files that are not those that the folder states;
         `VerifyError` for a module that is not valid.
@@ -230,7 +230,9 @@ class Executable:
             planner_seconds=about.planner_seconds,
             measured=dict(about.measured),
         )
-        return loaded.of_module(opened.path / MODULE_FILE)
+        stated = loaded.of_module(opened.path / MODULE_FILE)
+        _check_agreement(stated.plan, plan, opened.path)
+        return stated
 
     def of_module(self, source: str | Path) -> Executable:
         """Return the executable with the plan and the constants that `module` says; errors name `source`.
@@ -239,6 +241,7 @@ class Executable:
         and operators are costed anew.
         """
         from t10.passes.pipeline import read_module_plan
+        from t10.plan.prefetch.fetching import with_waits
         from t10.plan.schedule import as_placed, costed_arrivals, with_costs
 
         stated, constants = read_module_plan(self.module, self.chip, self.cost_model, str(source))
@@ -246,6 +249,7 @@ class Executable:
         if plan is None:
             costs = self.costs()
             plan = as_placed(costed_arrivals(stated, self.chip, costs), self.chip, costs)
+        plan = with_waits(plan, self.chip)
         return replace(self, plan=plan, weights={**self.weights, **constants})
 
     @property
@@ -361,6 +365,19 @@ def _imported(
             source=source,
         )
         return replace(imported, source=str(model))
+
+
+def _check_agreement(stated: ModulePlan, written: ModulePlan, folder: Path) -> None:
+    """Raise `VerifyError` where plan.json says something else than the module of its folder."""
+    from t10.plan.agreement import disagreement
+
+    found = disagreement(stated, written)
+    if found is not None:
+        what, runs, shown = found
+        raise VerifyError(
+            f"{folder / PLAN_FILE} and {MODULE_FILE} differ in {what}: the one has {shown}, the other {runs}",
+            hint="one of them was edited: compile the model again, with --plan for plans of yours",
+        )
 
 
 def _stored(folder: Folder, graph: Graph) -> Arrays:
