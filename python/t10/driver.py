@@ -203,10 +203,10 @@ class Executable:
     ) -> Executable:
         """Return the executable of a folder that `save` or `t10 compile` wrote.
 
-        What runs is read from module.mlir; plan.json, which must say the same, adds costs and fronts. A cost model or codelets of the user's
-        that the folder was made with run only if they are given here again. Raises `InputError` for a missing folder or
-        file, one that is not as the manifest says, and users' files that are not those that the folder states;
-        `VerifyError` for a module that is not valid.
+        What runs is read from module.mlir; plan.json, which must say the same, adds costs and fronts. A cost model or
+        codelets of the user's that the folder was made with run only if they are given here again. Raises `InputError`
+        for a missing folder or file, one that is not as the manifest says, and users' files that are not those that the
+        folder states; `VerifyError` for a module that is not valid, or one that plan.json contradicts.
         """
         opened = folder if isinstance(folder, Folder) else Folder.open(folder)
         about = opened.manifest.about

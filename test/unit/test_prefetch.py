@@ -25,6 +25,7 @@ from t10.core.schedule import Fetch, ModulePlan
 from t10.dialect.mlir import ir
 from t10.emit.target import check_target
 from t10.errors import InputError, SimTrap
+from t10.explain.choice import explain_choice
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import module_text
 from t10.passes.registry import make
@@ -336,7 +337,7 @@ def test_chip_files_have_memory() -> None:
     assert other.memory.bytes_per_second == 8e12
     assert other.memory.latency_cycles == chip.memory.latency_cycles
     assert load_chip("ipu-mk2").off_chip is None
-    with pytest.raises(InputError, match="bytes_per_second"):
+    with pytest.raises(InputError, match="did you mean 2 TB/s"):
         load_chip("ipu-mk2:hbm_bandwidth=2")
 
 
@@ -369,3 +370,14 @@ def test_the_bound_keeps_what_fits_beside_an_operator() -> None:
     assert best is not None
     assert len(best[0]) == 2
     assert bound_cycles(4, weights, 10, 0) == 20 <= best[1].cycles
+
+
+def test_waiting_for_off_chip_memory_is_named_where_it_takes_most(by_rate: dict[str, t10.Executable]) -> None:
+    slow = by_rate["4 GB/s"].plan
+    step = max(range(len(slow.operators)), key=lambda n: slow.operators[n].active.cycles.wait)
+    choice = explain_choice(slow, step)
+    assert choice.limit == "wait"
+    assert sum(choice.shares.values()) == pytest.approx(1)
+    assert any(
+        "waiting for weights from off-chip memory: more bandwidth" in reason for reason in choice.reasons
+    )

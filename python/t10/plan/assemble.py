@@ -374,7 +374,7 @@ def are_in_place(
     layouts: Sequence[Mapping[str, ValueLayout]],
     pairs: Ints,
 ) -> Bools:
-    """Return for pairs (n, 2), by plan and layouts, whether operand `number`, no weight of its own, has a `place_of`."""
+    """Return for pairs (n, 2), by plan and layouts, whether operand `number`, no own weight, has a `place_of`."""
     spec = context.graph.operators[step]
     value = unshaped(operand_of(spec, number).name, context.reshapes)
     kinds = np.array([_kept_in(context, step, number, plan, value) for plan in plans])[pairs[:, 0]]

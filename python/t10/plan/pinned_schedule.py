@@ -72,7 +72,8 @@ def check_fetches(graph: Graph, chip: ChipSpec, fetches: Sequence[Fetch]) -> Non
             expected = f"a step from {earliest} to {step}"
         if expected:
             raise VerifyError(
-                f"weights are fetched from step {fetch.first} on, expected {expected}", operator=fetch.operator
+                f"weights are fetched from step {fetch.first} on, expected {expected}",
+                operator=fetch.operator,
             )
         last, earliest = step, fetch.first
 

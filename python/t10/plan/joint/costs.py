@@ -121,7 +121,7 @@ class JointCosts:
         return self._layouts[key]
 
     def is_brought(self, step: int, number: int) -> bool:
-        """Return whether what bringing an operand costs depends on its reader's row alone: a weight no other lays out."""
+        """Return whether what bringing an operand costs depends on its reader alone: a weight no other lays out."""
         operand = operand_of(self.context.graph.operators[step], number)
         value = unshaped(operand.name, self.context.reshapes)
         return operand.role == "weight" and self.maker_by_value.get(value, step) == step
@@ -188,8 +188,7 @@ class JointCosts:
             arrivals = [
                 Arrival(number, "relayout", f"operand:{number}")
                 for number in range(len(spec.operands))
-                if not self.is_brought(step, number)
-                or place_of(context, step, number, plan, layouts) is None
+                if not self.is_brought(step, number) or place_of(context, step, number, plan, layouts) is None
             ]
             buffers = working_requests(spec, plan, arrivals, 0)
             for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
