@@ -85,8 +85,21 @@ class Executable:
     measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Cycles of every statement as the device simulator times it, by operator, beside those of `plan`, which are its
     price; see `with_measured_steps`."""
+    folder: str = field(default="", compare=False)
+    """The folder that it was loaded from."""
     parts: Parts | None = field(default=None, repr=False)
     """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
+
+    def __repr__(self) -> str:
+        """Return in a line what was compiled, for what, and what it takes."""
+        plan = self.plan
+        cycles = sum(scheduled.active.cycles.total for scheduled in plan.operators)
+        memory = f"{plan.peak_bytes:,} of {plan.capacity_bytes:,} bytes per core"
+        return (
+            f"<t10.Executable {plan.graph.name}{', ' * bool(self.source)}{self.source}: {len(plan.operators)} operators "
+            f"on {self.chip.name}, {cycles:,} cycles (modelled, {self.cost_model}), {memory}"
+            f"{', from ' * bool(self.folder)}{self.folder}>"
+        )
 
     @property
     def timed_cycles(self) -> int | None:
@@ -222,6 +235,7 @@ class Executable:
             module=opened.text(MODULE_FILE),
             weights=_stored(opened, plan.graph) if opened.has(WEIGHTS_FILE) else {},
             source=about.source,
+            folder=str(opened.path),
             cost_model=about.cost_model,
             codelets=tuple(str(path) for path in codelets),
             cost_file=registry.given(cost_model) if has_cost_file else None,
