@@ -95,8 +95,9 @@ class Executable:
         plan = self.plan
         cycles = sum(scheduled.active.cycles.total for scheduled in plan.operators)
         memory = f"{plan.peak_bytes:,} of {plan.capacity_bytes:,} bytes per core"
+        name = f"{plan.graph.name}{', ' * bool(self.source)}{self.source}"
         return (
-            f"<t10.Executable {plan.graph.name}{', ' * bool(self.source)}{self.source}: {len(plan.operators)} operators "
+            f"<t10.Executable {name}: {len(plan.operators)} operators "
             f"on {self.chip.name}, {cycles:,} cycles (modelled, {self.cost_model}), {memory}"
             f"{', from ' * bool(self.folder)}{self.folder}>"
         )
