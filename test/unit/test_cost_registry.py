@@ -180,7 +180,11 @@ def test_wrong_answers_name_the_function_and_the_operator(function: Any, message
 @pytest.mark.parametrize("constant", [float("nan"), float("inf"), -1.0])
 @pytest.mark.filterwarnings("error")
 def test_a_constant_that_is_no_number_of_cycles_is_one_error_of_the_search(constant: float) -> None:
-    for function in (lambda _, __: constant, lambda _, boxes: boxes[:, 0] * 0 + constant):
+    functions: tuple[Callable[[Any, Any], Any], ...] = (
+        lambda _, __: constant,
+        lambda _, boxes: boxes[:, 0] * 0 + constant,
+    )
+    for function in functions:
         cost = CustomCostModel(BASE, (UserCost("mine", "elementwise", function),))
         with pytest.raises(InputError, match=rf"'mine' gave {constant} cycles") as caught:
             cost_program(cost, MAP).sub_task.evaluate(np.array([[4, 1], [2, 2]]))

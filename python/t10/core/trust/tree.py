@@ -64,7 +64,7 @@ def parse_yaml(text: str, source: str, *, hint: str | None = None) -> dict[str, 
 
 def yaml_lines(text: str) -> dict[Place, int]:
     """Return the line of every key and item of YAML text that `parse_yaml` takes, by its path."""
-    loader = _Loader(text)
+    loader: Any = _Loader(text)  # PyYAML's own methods have no types
     try:
         root: Any = loader.get_single_node()
     finally:
