@@ -36,8 +36,8 @@ class OffChipMemory(BaseModel):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side")] = 1
     bytes_per_second: Annotated[
         float,
-        AfterValidator(_plausible),
         Field(gt=0, le=1e18, description="of a channel, or as 500 GB/s"),
+        AfterValidator(_plausible),
         BeforeValidator(bytes_per_second),
     ]
     latency_cycles: Annotated[

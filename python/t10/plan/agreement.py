@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from t10.core.graph import TensorValue
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator, ValueLayout
 
 
@@ -19,6 +20,11 @@ def disagreement(one: ModulePlan, other: ModulePlan) -> tuple[str, str, str] | N
 def _facts(one: ModulePlan, other: ModulePlan) -> Iterator[tuple[str, str, str]]:
     """Yield what both state, in words: equal words mean the same is done."""
     yield "the chip", one.chip, other.chip
+    for kind, mine, theirs in (
+        ("inputs", one.graph.inputs, other.graph.inputs),
+        ("weights", one.graph.weights, other.graph.weights),
+    ):
+        yield f"the {kind}", _tensors(mine), _tensors(theirs)
     yield "the operators", _names(one), _names(other)
     yield "fetches from off-chip memory", _fetches(one), _fetches(other)
     for mine, theirs in zip(one.operators, other.operators, strict=True):
@@ -29,11 +35,16 @@ def _facts(one: ModulePlan, other: ModulePlan) -> Iterator[tuple[str, str, str]]
         yield f"where the result of {mine.name} lies", *_layouts([mine.output_layout], [theirs.output_layout])
     yield "where weights rest", *_layouts(one.weight_layouts, other.weight_layouts)
     yield "where inputs lie", *_layouts(one.input_layouts, other.input_layouts)
-    yield "bytes reserved for the program", str(one.reserved_bytes), str(other.reserved_bytes)
+    for what in ("reserved_bytes", "peak_bytes", "capacity_bytes"):
+        yield what, str(getattr(one, what)), str(getattr(other, what))
     buffers = ({b.name: _place(b) for b in plan.buffers} for plan in (one, other))
     mine, theirs = buffers
     for name in sorted({*mine, *theirs}):
         yield f"the buffer {name}", mine.get(name, "not there"), theirs.get(name, "not there")
+
+
+def _tensors(tensors: Sequence[TensorValue]) -> str:
+    return ", ".join(sorted(f"{t.name} {'x'.join(map(str, t.shape))} {t.dtype}" for t in tensors))
 
 
 def _names(plan: ModulePlan) -> str:
