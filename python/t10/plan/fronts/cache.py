@@ -5,9 +5,9 @@ One file per entry, named by its key (a SHA-256 in hex) under a folder per kind 
     FOLDER/front/3f/3f9a...c2      one line: t10-cache 1 front 3f9a...c2 <SHA-256 of the rest> <bytes of the rest>
                                    then the payload
 
-A file is written under another name and renamed, so readers and writers need no locks. Anything else (cut off, changed,
-of another version, a folder, a pipe) is not an entry, and is replaced when its key is written again. A folder that
-cannot be used is reported once, and compilation goes on.
+A file is written under another name and renamed, so readers and writers need no locks. Anything else (cut off,
+changed, of another version, a folder, a pipe) is not an entry, and is replaced when its key is written again. A
+folder that cannot be used is reported once, and compilation goes on.
 """
 
 from __future__ import annotations

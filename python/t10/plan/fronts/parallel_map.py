@@ -1,7 +1,7 @@
 """Spread independent calls over an executor: results as they come, and the same error whatever the order.
 
-Without an executor, calls run on as many threads as the process may use cores. Calls that take long get helper processes,
-which take calls from the other end, because such calls hold the interpreter lock. Helpers of earlier calls
+Without an executor, calls run on as many threads as the process may use cores. Calls that take long get helper
+processes, which take calls from the other end, because such calls hold the interpreter lock. Helpers of earlier calls
 (`helper.kept_helpers`) are used again.
 """
 

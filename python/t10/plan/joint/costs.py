@@ -1,8 +1,8 @@
 """Costs of rows and of pairs of states: first bounds, then exact where a choice relies on them.
 
-Tables start with lower bounds counted on a few cores, because counting the exchange between every pair of layouts takes
-too long. Entries that a choice relies on are counted exactly (`settle`). A choice whose entries are all exact costs what
-its execution takes, and the bound of the others stays a bound.
+Tables start with lower bounds counted on a few cores, because counting the exchange between every pair of layouts
+takes too long. Entries that a choice relies on are counted exactly (`settle`). A choice whose entries are all exact
+costs what its execution takes, and the bound of the others stays a bound.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ plans of all other operators, of
   cores that need an element, all but one receive it. Something moves in any case if the producer runs on another number
   of cores, or leaves its result in chunks. The runs of such a phase are those of an operand's windows.
 
-The sum is exact on a forest of the dataflow graph (message passing). For other edges only the least cost of their reader
-counts. Memory is left out. Marginals choose states; proofs do not depend on them.
+The sum is exact on a forest of the dataflow graph (message passing). For other edges only the least cost of their
+reader counts. Memory is left out. Marginals choose states; proofs do not depend on them.
 """
 
 from __future__ import annotations

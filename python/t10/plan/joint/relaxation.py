@@ -1,9 +1,9 @@
 """Lower bounds of all choices whose idle bytes are between two numbers.
 
-If all operators together keep at least `low` idle bytes, rows that need more than what remains are out. At most `high`
-idle bytes is one knapsack constraint, relaxed by a multiplier (cycles per byte). The remaining sum of tables over few
-operators each is minimised exactly by elimination. Live values and operands in place count with their least bytes, so the
-bound holds for any choice of the others.
+If all operators together keep at least `low` idle bytes, rows that need more than what remains are out. At most
+`high` idle bytes is one knapsack constraint, relaxed by a multiplier (cycles per byte). The remaining sum of tables
+over few operators each is minimised exactly by elimination. Live values and operands in place count with their least
+bytes, so the bound holds for any choice of the others.
 Source: Lagrangian relaxation of one constraint; compute-shift model R9-R11 for the memory rule.
 """
 

@@ -1,9 +1,9 @@
 """The best choice with a proof of its gap: branch and bound over the idle bytes of weights.
 
 Every interval of idle bytes has a lower bound (`relaxation`) and gives choices that fit. The interval with the least
-bound is halved at a breakpoint until the gap is reached. In small models the rows of one operator are divided if halving
-does not help. If bounds are not exact, states that cannot be part of a better choice are removed first (`narrow`). An
-integer program over the rows closes what bounds leave open (`polish`).
+bound is halved at a breakpoint until the gap is reached. In small models the rows of one operator are divided if
+halving does not help. If bounds are not exact, states that cannot be part of a better choice are removed first
+(`narrow`). An integer program over the rows closes what bounds leave open (`polish`).
 """
 
 from __future__ import annotations

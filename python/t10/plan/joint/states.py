@@ -1,7 +1,7 @@
 """The states of an operator: plans of its front, and plans that a whole model may be faster with.
 
-In a model a slower plan may be better because less has to move. So states also contain the plans without rotation with
-the best marginals (`marginals`), and those whose layouts equal a state of a producer or a reader
+In a model a slower plan may be better because less has to move. So states also contain the plans without rotation
+with the best marginals (`marginals`), and those whose layouts equal a state of a producer or a reader
 (`search.producer_layouts`). Operators that differ only in names, with producers in equal states, share one tuple.
 """
 

@@ -1,7 +1,7 @@
 """What moves between plans of a producer and of a reader through views: an estimate, pair by pair.
 
-A view reads boxes of its sources, each dim of a source along one dim of the view or at one position. A core receives what
-it needs of such a box less what it holds of it. That is counted on a few cores.
+A view reads boxes of its sources, each dim of a source along one dim of the view or at one position. A core receives
+what it needs of such a box less what it holds of it. That is counted on a few cores.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Placement: addresses of buffers without overlap of live ranges, in separate memory elements if that is faster.
 
-A greedy start places the largest buffer first, or that with the most wishes, where it grants most. If it does not fit or
-breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with the buffers of the whole program
-stacked below and above the others. Then single buffers move to where they grant more. Addresses are those of the device.
+A greedy start places the largest buffer first, or that with the most wishes, where it grants most. If it does not fit
+or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with the buffers of the whole
+program stacked below and above the others. Then single buffers move to where they grant more. Addresses are those of
+the device.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Plans, idle levels, layouts and fetches of a model whose weights are in off-chip memory.
 
-The joint choice (`t10.plan.joint`) gives the fastest plans for a share of a core's memory, without the weights of other
-operators. Each choice is run with the fetches that suit it best (`run`); the fastest run is the plan. If operators wait
-for off-chip memory, smaller plans are faster, because they leave memory to fetch ahead.
+The joint choice (`t10.plan.joint`) gives the fastest plans for a share of a core's memory, without the weights of
+other operators. Each choice is run with the fetches that suit it best (`run`); the fastest run is the plan. If
+operators wait for off-chip memory, smaller plans are faster, because they leave memory to fetch ahead.
 """
 
 from __future__ import annotations

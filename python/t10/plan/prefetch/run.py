@@ -1,7 +1,7 @@
 """When weights are fetched, for given plans.
 
-Operators run one after the other, each as soon as its weights have arrived. Off-chip memory serves one fetch after the
-other, in the order of use. A fetch takes its space from the step on in which it begins.
+Operators run one after the other, each as soon as its weights have arrived. Off-chip memory serves one fetch after
+the other, in the order of use. A fetch takes its space from the step on in which it begins.
 
 ```
 step    0        1      2                 time ->

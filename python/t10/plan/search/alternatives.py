@@ -1,9 +1,9 @@
 """All-reduce plans: partial sums are combined on every core that has some of them.
 
 A reduce-scatter leaves each core with a chunk of the sum; a reader of the whole sum gathers the chunks in a second
-phase. An all-reduce saves that phase, but takes longer, and every core repeats the epilogue. It pays for small sums that
-all those cores read (row statistics of a softmax or a layer norm). No front of a single operator contains such plans, so
-the choice for a whole model adds them.
+phase. An all-reduce saves that phase, but takes longer, and every core repeats the epilogue. It pays for small sums
+that all those cores read (row statistics of a softmax or a layer norm). No front of a single operator contains such
+plans, so the choice for a whole model adds them.
 """
 
 from __future__ import annotations
