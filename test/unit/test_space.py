@@ -131,8 +131,12 @@ def test_a_model_also_chooses_from_partitions_that_pad_a_short_axis_by_one() -> 
     assert axis_factors(7, 7, 0.9) == (1, 7)
     assert axis_factors(7, 7, 0.9, waste=1) == (1, 2, 4, 7)
     kernel = [axis.name for axis in spec.axes].index("kh")
-    searched = set(map(tuple, searched_partitions(spec, 1472, options)[0].tolist()))
-    candidates = set(map(tuple, candidate_partitions(spec, 1472, options).tolist()))
+    searched: set[tuple[int, ...]] = {
+        tuple(row) for row in searched_partitions(spec, 1472, options)[0].tolist()
+    }
+    candidates: set[tuple[int, ...]] = {
+        tuple(row) for row in candidate_partitions(spec, 1472, options).tolist()
+    }
     assert searched < candidates
     assert {row[kernel] for row in searched} == {1, 7}
     assert 2 in {row[kernel] for row in candidates}
