@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.codelet_runs import run_task
+from support.quantised_bodies import SIGNED, UNSIGNED, quantised
 
 from t10.codelets.body.expand import expand
 from t10.codelets.vector.family import VectorFamily
-from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.sim.scalar_eval import evaluate
 
@@ -19,31 +20,6 @@ SPECIAL = np.array(
 )
 X = np.concatenate([HALVES, np.nextafter(HALVES, np.float32(np.inf)), AROUND, np.negative(AROUND), SPECIAL])
 INTEGER_OPCODES = frozenset({"arith.fptosi", "arith.trunci", "arith.sitofp", "arith.uitofp", "arith.extui"})
-SIGNED, UNSIGNED = (-128, 127), (0, 255)
-
-
-def quantised(
-    zero: float | None, limits: tuple[float, float], back: str, *, swapped: bool = False
-) -> ScalarFunction:
-    """Return x as a byte, and this as a float again; no float if `back` is empty."""
-    ops: list[ScalarOp] = []
-
-    def op(opcode: str, *operands: int, dtype: str = "f32", attribute: str = "") -> int:
-        ops.append(ScalarOp(opcode, operands, dtype, attribute))
-        return len(ops)
-
-    def constant(value: float) -> int:
-        return op("const", attribute=repr(float(value)))
-
-    kept = op("math.roundeven", 0)
-    if zero is not None:
-        kept = op("arith.addf", kept, constant(zero))
-    pairs = [("arith.maximumf", limits[0]), ("arith.minimumf", limits[1])]
-    for opcode, limit in pairs[::-1] if swapped else pairs:
-        kept = op(opcode, kept, constant(limit))
-    byte = op("arith.trunci", op("arith.fptosi", kept, dtype="i32"), dtype="i8")
-    result = op(back, byte) if back else byte
-    return ScalarFunction(1, tuple(ops), result)
 
 
 def results(function: ScalarFunction) -> np.ndarray:
