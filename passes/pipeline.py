@@ -99,7 +99,8 @@ def compile_module(
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
             fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
             room = ProgramRoom(chip, cost) if program else DataRoom(chip, Wishes(cost))
-            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room)
+            fetches = None if pins is None or pins.whole is None else pins.whole.fetches
+            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room, fetches)
             if chosen is None:
                 chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress, room)
         lying = as_placed(chosen, chip, cost)
@@ -194,6 +195,11 @@ def _checked_plan(program: ReadProgram, chip: ChipSpec, cost_model: str) -> Modu
         if found != expected:
             raise VerifyError(f"the module states {name} = '{found}', expected '{expected}'")
     check_places(plan, chip)
+    if plan.fetches and chip.memory is None:
+        raise VerifyError(
+            f"weights are fetched, expected none: {chip.name} has no off-chip memory",
+            operator=plan.fetches[0].operator,
+        )
     return plan
 
 

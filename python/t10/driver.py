@@ -31,7 +31,7 @@ from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.stored import as_stored
 from t10.cost import CostModel, registry
-from t10.errors import InputError
+from t10.errors import InputError, VerifyError
 from t10.report import Report, build_report, write_report
 
 if TYPE_CHECKING:
@@ -85,8 +85,22 @@ class Executable:
     measured: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Cycles of every statement as the device simulator times it, by operator, beside those of `plan`, which are its
     price; see `with_measured_steps`."""
+    folder: str = field(default="", compare=False)
+    """The folder that it was loaded from."""
     parts: Parts | None = field(default=None, repr=False)
     """The plan, lowered, where the model was planned beside its program; see `t10.backend.lowered`."""
+
+    def __repr__(self) -> str:
+        """Return in a line what was compiled, for what, and what it takes."""
+        plan = self.plan
+        cycles = sum(scheduled.active.cycles.total for scheduled in plan.operators)
+        memory = f"{plan.peak_bytes:,} of {plan.capacity_bytes:,} bytes per core"
+        name = f"{plan.graph.name}{', ' * bool(self.source)}{self.source}"
+        return (
+            f"<t10.Executable {name}: {len(plan.operators)} operators "
+            f"on {self.chip.name}, {cycles:,} cycles (modelled, {self.cost_model}), {memory}"
+            f"{', from ' * bool(self.folder)}{self.folder}>"
+        )
 
     @property
     def timed_cycles(self) -> int | None:
@@ -203,10 +217,10 @@ class Executable:
     ) -> Executable:
         """Return the executable of a folder that `save` or `t10 compile` wrote.
 
-        What runs is read from module.mlir; plan.json only adds costs and fronts. A cost model or codelets of the user's
-        that the folder was made with run only if they are given here again. Raises `InputError` for a missing folder or
-        file, one that is not as the manifest says, and users' files that are not those that the folder states;
-        `VerifyError` for a module that is not valid.
+        What runs is read from module.mlir; plan.json, which must say the same, adds costs and fronts. A cost model or
+        codelets of the user's that the folder was made with run only if they are given here again. Raises `InputError`
+        for a missing folder or file, one that is not as the manifest says, and users' files that are not those that the
+        folder states; `VerifyError` for a module that is not valid, or one that plan.json contradicts.
         """
         opened = folder if isinstance(folder, Folder) else Folder.open(folder)
         about = opened.manifest.about
@@ -222,6 +236,7 @@ class Executable:
             module=opened.text(MODULE_FILE),
             weights=_stored(opened, plan.graph) if opened.has(WEIGHTS_FILE) else {},
             source=about.source,
+            folder=str(opened.path),
             cost_model=about.cost_model,
             codelets=tuple(str(path) for path in codelets),
             cost_file=registry.given(cost_model) if has_cost_file else None,
@@ -230,7 +245,9 @@ class Executable:
             planner_seconds=about.planner_seconds,
             measured=dict(about.measured),
         )
-        return loaded.of_module(opened.path / MODULE_FILE)
+        stated = loaded.of_module(opened.path / MODULE_FILE)
+        _check_agreement(stated.plan, plan, opened.path)
+        return stated
 
     def of_module(self, source: str | Path) -> Executable:
         """Return the executable with the plan and the constants that `module` says; errors name `source`.
@@ -239,6 +256,7 @@ class Executable:
         and operators are costed anew.
         """
         from t10.passes.pipeline import read_module_plan
+        from t10.plan.prefetch.fetching import with_waits
         from t10.plan.schedule import as_placed, costed_arrivals, with_costs
 
         stated, constants = read_module_plan(self.module, self.chip, self.cost_model, str(source))
@@ -246,6 +264,7 @@ class Executable:
         if plan is None:
             costs = self.costs()
             plan = as_placed(costed_arrivals(stated, self.chip, costs), self.chip, costs)
+        plan = with_waits(plan, self.chip)
         return replace(self, plan=plan, weights={**self.weights, **constants})
 
     @property
@@ -361,6 +380,19 @@ def _imported(
             source=source,
         )
         return replace(imported, source=str(model))
+
+
+def _check_agreement(stated: ModulePlan, written: ModulePlan, folder: Path) -> None:
+    """Raise `VerifyError` where plan.json says something else than the module of its folder."""
+    from t10.plan.agreement import disagreement
+
+    found = disagreement(stated, written)
+    if found is not None:
+        what, runs, shown = found
+        raise VerifyError(
+            f"{folder / PLAN_FILE} and {MODULE_FILE} differ in {what}: the one has {shown}, the other {runs}",
+            hint="one of them was edited: compile the model again, with --plan for plans of yours",
+        )
 
 
 def _stored(folder: Folder, graph: Graph) -> Arrays:

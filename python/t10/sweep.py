@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
-from difflib import get_close_matches
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -22,7 +21,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from t10.chip import ChipSpec, load_chip
-from t10.chip.units import hertz, n_bytes
+from t10.chip.load import meant_field, numbers_of
+from t10.chip.off_chip import BANDWIDTH_KEY
+from t10.chip.units import bytes_per_second, hertz, n_bytes
 from t10.core.atomic import write_text
 from t10.core.trust.files import DOCUMENT_BYTES, read_text
 from t10.core.trust.schema import Size, explain
@@ -79,10 +80,10 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     Raises `InputError`.
     """
     field, equals, values = text.partition("=")
-    known = {name: value for name, value in base.model_dump().items() if isinstance(value, (int, float))}
+    known = numbers_of(base)
     if not equals or field not in known or not values:
-        near = get_close_matches(field, known, n=1) if field not in known else []
-        meant = f"did you mean {near[0]}? " if near else ""
+        near = meant_field(field, known) if field not in known else ""
+        meant = f"did you mean {near}? " if near else ""
         raise InputError(
             f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {', '.join(known)})"
         )
@@ -91,7 +92,7 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     low, _, rest = values.partition(RANGE)
     high, _, steps = rest.partition(STEPS)
     try:
-        least, most = number(low), number(high)
+        least, most = number(low, field), number(high, field)
     except ValueError as error:
         raise InputError(f"--vary {text!r:.60}: {error}") from None
     if not 0 < least <= most:
@@ -109,13 +110,11 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
 
 
-def number(text: str) -> float:
-    """Return a number with or without a unit of bytes or hertz; raises ValueError."""
-    try:
-        found = n_bytes(text.strip())
-    except ValueError:
-        found = hertz(text.strip())
-    return float(str(found))
+def number(text: str, field: str = "") -> float:
+    """Return a number with or without a unit, that of a chip's field or of bytes; raises ValueError."""
+    is_rate = field == BANDWIDTH_KEY or field.endswith("_per_second")
+    read = bytes_per_second if is_rate else hertz if field.endswith("_hz") else n_bytes
+    return float(str(read(text.strip())))
 
 
 def chips_of(base: str, varied: Sequence[Varied]) -> dict[Setting, ChipSpec]:

@@ -136,10 +136,12 @@ class Planning:
         return assemble(self.context, self.planner.states, tuple(choices), None)
 
 
-def planning(graph: Graph, chip: ChipSpec, options: PlanOptions | None = None) -> Planning:
-    """Return a planner without choices to start from."""
+def planning(
+    graph: Graph, chip: ChipSpec, options: PlanOptions | None = None, shared_level: int = 0
+) -> Planning:
+    """Return a planner without choices to start from; shared weights rest at a level."""
     cost = IpuCostModel(chip)
-    context = context_of(graph, chip, cost)
+    context = context_of(graph, chip, cost).with_shared(shared_level, ())
     chosen = options or PlanOptions()
     fronts = operator_fronts(graph, chip, cost, chosen)
     return Planning(chip, context, JointPlanner(context, fronts, chosen, {}))

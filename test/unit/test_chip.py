@@ -92,6 +92,21 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
     [
         ("clock_hz: 1.33", "expected cycles per second: did you mean 1.33 GHz"),
         ("sram_bytes: 624", "sram_bytes = 624 is too little, .*did you mean 624 KiB"),
+        ("hbm_bandwidth: 1 TB", "unknown unit 'TB', .*did you mean TB/s"),
+        ("hbm_bandwidth: 2 gbps", "unknown unit 'gbps', .*did you mean GB/s"),
+        ("hbm_bandwidth: 2", "line 3: .*did you mean 2 TB/s"),
+        ("hbm_bandwidth: 500", "did you mean 500 GB/s"),
+        ("hbm_bandwidth: -2 TB/s", "line 3: .*greater than 0, found -2000000000000"),
+        ("memory: {bytes_per_second: 1 GB/s, chanels: 2}", "line 3: .*memory.chanels: .*mean 'channels'"),
+        (
+            "memory: {bytes_per_second: 1 GB/s, channels: true}",
+            "line 3: field memory.channels: found true or false, expected a number",
+        ),
+        ("n_workers: true", "n_workers: found true or false, expected a number"),
+        (
+            "hbm_bandwidth: 1 TB/s\nmemory: {bytes_per_second: 1 GB/s}",
+            "hbm_bandwidth: found .* beside memory",
+        ),
         ("sram_bytes: 624 kib", "unknown unit 'kib', .*did you mean KiB"),
         ("sram_bytes: 624 GHz", "unknown unit 'GHz', .*did you mean KiB"),
         ("clock_hz: 1 KiB", "unknown unit 'KiB', .*did you mean GHz"),

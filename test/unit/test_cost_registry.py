@@ -169,12 +169,26 @@ WRONG: tuple[tuple[Callable[[Any, Any], Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("function", "message"), WRONG)
-@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.filterwarnings("error")
 def test_wrong_answers_name_the_function_and_the_operator(function: Any, message: str) -> None:
     cost = CustomCostModel(BASE, (UserCost("mine", "elementwise", function),))
     with pytest.raises(InputError, match=message) as caught:
         cost.sub_task_cycles_many(MAP, np.array([[4, 1], [2, 2]]))
     assert caught.value.operator == MAP.name
+
+
+@pytest.mark.parametrize("constant", [float("nan"), float("inf"), -1.0])
+@pytest.mark.filterwarnings("error")
+def test_a_constant_that_is_no_number_of_cycles_is_one_error_of_the_search(constant: float) -> None:
+    functions: tuple[Callable[[Any, Any], Any], ...] = (
+        lambda _, __: constant,
+        lambda _, boxes: boxes[:, 0] * 0 + constant,
+    )
+    for function in functions:
+        cost = CustomCostModel(BASE, (UserCost("mine", "elementwise", function),))
+        with pytest.raises(InputError, match=rf"'mine' gave {constant} cycles") as caught:
+            cost_program(cost, MAP).sub_task.evaluate(np.array([[4, 1], [2, 2]]))
+        assert caught.value.operator == MAP.name
 
 
 def test_a_wrong_function_is_found_before_the_search() -> None:

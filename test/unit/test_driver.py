@@ -164,6 +164,20 @@ def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
         Executable.load(tmp_path / "none")
 
 
+def test_an_executable_shows_itself_in_a_line(executable: Executable) -> None:
+    shown = repr(executable)
+    assert len(shown) < 240
+    assert "\n" not in shown
+    total = executable.report().total_cycles
+    for part in (
+        executable.chip.name,
+        f"{total:,} cycles",
+        f"{len(executable.plan.operators)} operators",
+        "bytes per core",
+    ):
+        assert part in shown
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

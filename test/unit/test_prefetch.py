@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
@@ -13,6 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support.engines import by_runtime
+from support.folders import take_as_it_is
 
 import t10
 from t10.chip import load_chip
@@ -22,6 +25,7 @@ from t10.core.schedule import Fetch, ModulePlan
 from t10.dialect.mlir import ir
 from t10.emit.target import check_target
 from t10.errors import InputError, SimTrap
+from t10.explain.choice import explain_choice
 from t10.frontend.importer import import_model
 from t10.passes.pipeline import module_text
 from t10.passes.registry import make
@@ -235,6 +239,88 @@ def test_a_fetch_behind_its_operator_is_found(compiled: t10.Executable) -> None:
         tampered(compiled, plan)
 
 
+@pytest.fixture(scope="module")
+def saved(compiled: t10.Executable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the network as a folder."""
+    folder = tmp_path_factory.mktemp("prefetch") / "out"
+    compiled.save(folder)
+    return folder
+
+
+def edited(folder: Path, into: Path, name: str, edit: Callable[[str], str]) -> Path:
+    """Return a copy of a folder with another file, of which the manifest was made again."""
+    copy = Path(shutil.copytree(folder, into / "edited"))
+    text = (copy / name).read_text()
+    assert edit(text) != text
+    (copy / name).write_text(edit(text))
+    take_as_it_is(copy)
+    return copy
+
+
+def other_fetches(text: str) -> str:
+    document = json.loads(text)
+    document["fetches"].pop()
+    return json.dumps(document)
+
+
+def other_waits(text: str) -> str:
+    document = json.loads(text)
+    active = next(each["active"] for each in document["operators"] if "wait" in each["active"]["cycles"])
+    wait = active["cycles"].pop("wait")
+    active["cycles"]["total"] -= wait
+    document["cycles"]["wait"] -= wait
+    document["cycles"]["total"] -= wait
+    return json.dumps(document)
+
+
+def another_fetch(text: str) -> str:
+    """Return a module of which an operator that has no fetch is given one."""
+    return text.replace('op_name = "p0"', 'op_name = "p0", rtensor.fetch = 0 : i64', 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "message"),
+    [
+        ("plan.json", other_fetches, "differ in fetches from off-chip memory"),
+        ("plan.json", other_waits, "waits for off-chip memory"),
+        ("module.mlir", another_fetch, "fetch"),
+    ],
+    ids=["fetches", "waits", "module"],
+)
+def test_a_folder_of_which_files_say_different_fetches_is_refused(
+    saved: Path, tmp_path: Path, name: str, edit: Callable[[str], str], message: str
+) -> None:
+    t10.Executable.load(saved)
+    with pytest.raises(t10.errors.VerifyError, match=message):
+        t10.Executable.load(edited(saved, tmp_path, name, edit))
+
+
+def test_fetches_of_a_plan_that_is_given_are_those_that_run(
+    compiled: t10.Executable, saved: Path, path: Path, tmp_path: Path
+) -> None:
+    late = edited(saved, tmp_path, "plan.json", late_fetches)
+    again = t10.compile(path, CHIP + "20 GB/s", plan=late / "plan.json")
+    assert [fetch.first for fetch in again.plan.fetches] == [
+        [s.name for s in again.plan.operators].index(fetch.operator) for fetch in again.plan.fetches
+    ]
+    assert sum(op.active.cycles.total for op in again.plan.operators) > sum(
+        op.active.cycles.total for op in compiled.plan.operators
+    )
+    wrong = json.loads((saved / "plan.json").read_text())
+    wrong["fetches"][0]["first"] = len(wrong["operators"]) - 1
+    (tmp_path / "wrong.json").write_text(json.dumps(wrong))
+    with pytest.raises(t10.errors.VerifyError, match="weights are fetched from step"):
+        t10.compile(path, CHIP + "20 GB/s", plan=tmp_path / "wrong.json")
+
+
+def late_fetches(text: str) -> str:
+    document = json.loads(text)
+    names = [operator["name"] for operator in document["operators"]]
+    for fetch in document["fetches"]:
+        fetch["first"] = names.index(fetch["operator"])
+    return json.dumps(document)
+
+
 def test_a_chip_without_off_chip_memory_fetches_nothing(compiled: t10.Executable) -> None:
     chip = compiled.chip.model_copy(update={"memory": None})
     assert any(found.rule == "fetches" for found in verify_module(compiled.plan, chip))
@@ -251,7 +337,7 @@ def test_chip_files_have_memory() -> None:
     assert other.memory.bytes_per_second == 8e12
     assert other.memory.latency_cycles == chip.memory.latency_cycles
     assert load_chip("ipu-mk2").off_chip is None
-    with pytest.raises(InputError, match="bytes_per_second"):
+    with pytest.raises(InputError, match="did you mean 2 TB/s"):
         load_chip("ipu-mk2:hbm_bandwidth=2")
 
 
@@ -284,3 +370,14 @@ def test_the_bound_keeps_what_fits_beside_an_operator() -> None:
     assert best is not None
     assert len(best[0]) == 2
     assert bound_cycles(4, weights, 10, 0) == 20 <= best[1].cycles
+
+
+def test_waiting_for_off_chip_memory_is_named_where_it_takes_most(by_rate: dict[str, t10.Executable]) -> None:
+    slow = by_rate["4 GB/s"].plan
+    step = max(range(len(slow.operators)), key=lambda n: slow.operators[n].active.cycles.wait)
+    choice = explain_choice(slow, step)
+    assert choice.limit == "wait"
+    assert sum(choice.shares.values()) == pytest.approx(1)
+    assert any(
+        "waiting for weights from off-chip memory: more bandwidth" in reason for reason in choice.reasons
+    )

@@ -13,8 +13,15 @@ from support import specs
 
 from t10.core.expression import Axis, OperatorSpec
 from t10.errors import InfeasiblePlanError
+from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.space import axis_factors, operator_partitions, relaxed_partitions
+from t10.plan.search.space import (
+    axis_factors,
+    candidate_partitions,
+    operator_partitions,
+    relaxed_partitions,
+    searched_partitions,
+)
 from t10.plan.search.temporal import TemporalSpace, divisor_rows
 
 
@@ -117,3 +124,20 @@ def test_parts_are_cut_in_no_more_pieces_than_they_have_elements() -> None:
         (2, 1, 1),
         (2, 1, 2),
     ]
+
+
+def test_a_model_also_chooses_from_partitions_that_pad_a_short_axis_by_one() -> None:
+    spec, options = specs.conv2d(1, 64, 112, 112, 3, 7, 7, stride=2, pad=3), PlanOptions()
+    assert axis_factors(7, 7, 0.9) == (1, 7)
+    assert axis_factors(7, 7, 0.9, waste=1) == (1, 2, 4, 7)
+    kernel = [axis.name for axis in spec.axes].index("kh")
+    searched: set[tuple[int, ...]] = {
+        tuple(row) for row in searched_partitions(spec, 1472, options)[0].tolist()
+    }
+    candidates: set[tuple[int, ...]] = {
+        tuple(row) for row in candidate_partitions(spec, 1472, options).tolist()
+    }
+    assert searched < candidates
+    assert {row[kernel] for row in searched} == {1, 7}
+    assert 2 in {row[kernel] for row in candidates}
+    assert min(map(prod, candidates)) >= min(map(prod, searched))

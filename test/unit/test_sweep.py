@@ -50,6 +50,9 @@ def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str,
         ("n_cores=1..8:1", "expected 2 to"),
         ("n_cores=1..8:x", "expected 2 to"),
         ("sram_bytes=1kib..8KiB", "did you mean"),
+        ("hbm_bandwith=1 TB/s,2 TB/s", "did you mean hbm_bandwidth?"),
+        ("memory=1,2", "did you mean hbm_bandwidth?"),
+        ("hbm_bandwidth=1 TB..2 TB/s", "did you mean TB/s"),
     ],
 )
 def test_what_cannot_be_varied_is_refused(text: str, message: str) -> None:
@@ -161,3 +164,15 @@ def test_the_command_writes_points_a_table_and_a_plot(
     assert head.startswith("sram_bytes,reason,cycles,microseconds")
     assert [line.split(",")[0] for line in lines] == ["30KiB", "64KiB"]
     assert ElementTree.fromstring((tmp_path / "sweep.svg").read_text()).tag.endswith("svg")
+
+
+def test_off_chip_memory_is_varied_like_any_other_number() -> None:
+    varied = parse_varied("hbm_bandwidth=1 TB/s..4 TB/s", BASE)
+    rates = [chip.memory and chip.memory.bytes_per_second for chip in chips_of("test-4", [varied]).values()]
+    assert rates == [1e12, 2e12, 4e12]
+    base = load_chip("ipu-mk2+hbm")
+    varied = parse_varied("memory.latency_cycles=1..1024:2", base)
+    latencies = [c.memory and c.memory.latency_cycles for c in chips_of("ipu-mk2+hbm", [varied]).values()]
+    assert latencies == [1, 1024]
+    with pytest.raises(InputError, match=r"a field of .*memory\.channels.*hbm_bandwidth"):
+        parse_varied("nothing=1", base)

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from t10.chip.off_chip import BANDWIDTH_KEY
-from t10.chip.spec import ChipSpec
+from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
+from t10.chip.spec import ChipSpec, truth_in
 from t10.core import plugins
+from t10.core.trust.files import read_text
 from t10.core.trust.schema import validated
-from t10.core.trust.tree import parse_yaml, read_yaml
+from t10.core.trust.tree import YAML_BYTES, parse_yaml, read_yaml, yaml_lines
 from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -51,32 +53,57 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
         known = ", ".join((*bundled_chips(), *added))
         raise InputError(f"unknown chip '{text}' (expected one of {known}, or the path of a .yaml file)")
     source = f"chip file {text}"
-    fields = _filled(read_yaml(path, what="chip file", hint=HINT), source)
-    return validated(ChipSpec, fields, source, hint=HINT, prefix="field ")
+    own = read_yaml(path, what="chip file", hint=HINT)
+    check_one_way(own, source)
+    lines = yaml_lines(read_text(path, YAML_BYTES))
+    if (BANDWIDTH_KEY,) in lines:
+        lines[MEMORY_KEY, "bytes_per_second"] = lines[BANDWIDTH_KEY,]
+    if (place := truth_in(own)) is not None:
+        name = ".".join(map(str, place))
+        raise InputError(
+            f"{source}: line {lines[place]}: field {name}: found true or false, expected a number", hint=HINT
+        )
+    fields = _filled(own, source)
+    return validated(ChipSpec, fields, source, hint=HINT, prefix="field ", lines=lines)
+
+
+def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
+    """Return the fields of a chip that may be changed one by one, with their values; those of its memory have a dot.
+
+    `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
+    """
+    fields = chip.model_dump()
+    numbers = {name: value for name, value in fields.items() if isinstance(value, (int, float))}
+    memory = chip.memory
+    numbers |= {} if memory is None else {f"{MEMORY_KEY}.{n}": v for n, v in memory.model_dump().items()}
+    return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
+
+
+def meant_field(field: str, known: Collection[str]) -> str:
+    """Return the field that a misspelt one probably is, "" if none; a memory as a whole means its bandwidth."""
+    is_memory = field.partition(".")[0] == MEMORY_KEY
+    among = [name for name in known if name.startswith(f"{MEMORY_KEY}.") or not is_memory]
+    near = [] if field == MEMORY_KEY else get_close_matches(field, among, n=1)
+    return near[0] if near else BANDWIDTH_KEY if is_memory else ""
 
 
 def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     """Return a chip with `FIELD=NUMBER,...` changed; it is called as it was asked for."""
-    fields = chip.model_dump()
+    fields, numbers = chip.model_dump(), numbers_of(chip)
     for change in changes.split(","):
         field, equals, value = change.partition("=")
         field = field.strip()
-        if equals and field == BANDWIDTH_KEY:
-            fields[field] = value.strip()
-            continue
-        if not equals or not isinstance(fields.get(field), (int, float)):
-            numbers = [key for key, each in fields.items() if isinstance(each, (int, float))]
-            near = get_close_matches(field, numbers, 1)
+        if not equals or field not in numbers:
+            near = meant_field(field, numbers)
             meant = (
-                f"(did you mean {near[0]}{equals}{value}?)"
-                if near
-                else f"with a field of {', '.join(numbers)}"
+                f"(did you mean {near}{equals}{value}?)" if near else f"with a field of {', '.join(numbers)}"
             )
             raise InputError(
                 f"chip {text}: found '{change}', expected FIELD=NUMBER {meant}",
                 hint=HINT,
             )
-        fields[field] = value.strip()
+        outer, _, inner = field.rpartition(".")
+        (fields[outer] if outer else fields)[inner] = value.strip()
     fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
     return validated(ChipSpec, fields, f"chip {text}", prefix="field ")
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from t10.chip.units import bytes_per_second
 from t10.core.links import RATE_CYCLES
 from t10.core.off_chip import OffChip
+from t10.errors import InputError
 
 MEMORY_KEY, BANDWIDTH_KEY = "memory", "hbm_bandwidth"
 MOST_CHANNELS = 1 << 16
 LEAST_BYTES_PER_SECOND = 1e6
 """Less was meant in another unit."""
+FEW = 16
+"""Memories pass this many TB in a second at most: more were GB."""
+
+
+def _plausible(rate: float) -> float:
+    """Refuse what was meant in another unit."""
+    if 0 < rate < LEAST_BYTES_PER_SECOND:
+        unit = "TB/s" if rate < FEW else "GB/s"
+        raise ValueError(f"no memory is so slow, expected bytes per second: did you mean {rate:g} {unit}?")
+    return rate
 
 
 class OffChipMemory(BaseModel):
@@ -24,7 +36,8 @@ class OffChipMemory(BaseModel):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side")] = 1
     bytes_per_second: Annotated[
         float,
-        Field(ge=LEAST_BYTES_PER_SECOND, le=1e18, description="of a channel, or as 500 GB/s"),
+        Field(gt=0, le=1e18, description="of a channel, or as 500 GB/s"),
+        AfterValidator(_plausible),
         BeforeValidator(bytes_per_second),
     ]
     latency_cycles: Annotated[
@@ -44,10 +57,20 @@ class OffChipMemory(BaseModel):
 
 
 def with_bandwidth(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a chip file in which `hbm_bandwidth` is short for a memory, or another rate of the given."""
+    """Return the fields of a chip in which `hbm_bandwidth` is short for a memory, or the rate in all of the given."""
     if BANDWIDTH_KEY not in fields:
         return fields
     kept = {key: value for key, value in fields.items() if key != BANDWIDTH_KEY}
     known = kept.get(MEMORY_KEY)
     given = dict(cast("dict[str, Any]", known)) if isinstance(known, dict) else {}
     return {**kept, MEMORY_KEY: {**given, "channels": 1, "bytes_per_second": fields[BANDWIDTH_KEY]}}
+
+
+def check_one_way(fields: Mapping[str, Any], source: str) -> None:
+    """Raise `InputError` for a chip file that states the memory and its bandwidth beside it."""
+    if MEMORY_KEY in fields and BANDWIDTH_KEY in fields:
+        raise InputError(
+            f"{source}: field {BANDWIDTH_KEY}: found {fields[BANDWIDTH_KEY]!r:.60} beside {MEMORY_KEY}, expected one of"
+            " them",
+            hint=f"{MEMORY_KEY}.bytes_per_second is of each channel, {BANDWIDTH_KEY} of all together",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import (
@@ -21,6 +21,7 @@ from t10.chip.units import hertz, n_bytes
 from t10.core.links import Links
 from t10.core.off_chip import OffChip
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
+from t10.core.trust.tree import Place
 from t10.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ MAX_CORES = 1 << 16
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024
+TRUTH = "multicast"
+"""The field that is true or false."""
 LEAST_HERTZ = 1e6
 """Less was meant in another unit."""
 Count = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
@@ -73,6 +76,17 @@ class FloorPlan(BaseModel):
     nearest_cycles: CyclesField = 58
     row_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 2
     column_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 4.5
+
+
+def truth_in(value: object, place: Place = ()) -> Place | None:
+    """Return where true or false stands for a number, which it would be taken for; None where it does not."""
+    if isinstance(value, dict):
+        items: Iterable[tuple[str | int, object]] = cast("dict[str, object]", value).items()
+    elif isinstance(value, (list, tuple)):
+        items = enumerate(cast("list[object]", value))
+    else:
+        return place if isinstance(value, bool) and place[-1:] != (TRUTH,) else None
+    return next(filter(None, (truth_in(each, (*place, name)) for name, each in items)), None)
 
 
 class ChipSpec(BaseModel):
@@ -146,6 +160,8 @@ class ChipSpec(BaseModel):
         """Take the number of cores from levels where only these are given, and the memory from its bandwidth."""
         if not isinstance(fields, dict):
             return fields  # refused by what comes next: a manifest may hold anything as its chip
+        if (place := truth_in(cast("object", fields))) is not None:
+            raise ValueError(f"field {'.'.join(map(str, place))}: found true or false, expected a number")
         known = with_bandwidth(cast("dict[str, Any]", fields))
         if "n_cores" in known or not known.get("levels"):
             return known

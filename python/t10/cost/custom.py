@@ -291,7 +291,8 @@ def takes_runs(function: Callable[..., Any]) -> bool:
 def _called(cost: UserCost, spec: OperatorSpec, function: Callable[..., Any], *arguments: object) -> Any:
     """Return what a user's function gives; an exception of its own becomes an `InputError` with its name."""
     try:
-        return function(*arguments)
+        with np.errstate(all="ignore"):  # what comes of it is checked, and said once
+            return function(*arguments)
     except T10Error:
         raise
     except Exception as error:
@@ -306,7 +307,12 @@ def _cycles(
     if isinstance(
         shapes, (Row, Table)
     ):  # being traced: what it does matters, there are no numbers to check yet
-        return np.ceil(function(spec, shapes, *others)).astype(np.int64)
+        traced = function(spec, shapes, *others)
+        if isinstance(traced, (Row, Table)):
+            return np.ceil(traced).astype(np.int64)
+        constant = np.asarray(traced)
+        _check_cycles(cost, spec, constant, lambda row: f"every candidate ({row})")
+        return np.ceil(constant).astype(np.int64)
     found = np.asarray(_called(cost, spec, function, spec, shapes, *others))
     if found.dtype.kind not in "iuf" or found.shape not in ((), (len(shapes),)):
         raise InputError(
@@ -316,16 +322,22 @@ def _cycles(
             location=spec.location or None,
         )
     cycles = np.broadcast_to(found, (len(shapes),)).astype(np.float64)
-    wrong = np.flatnonzero(~((cycles >= 0) & (cycles <= LARGEST_CYCLES)))
+    _check_cycles(cost, spec, cycles, lambda row: _shown(row, shapes, *others))
+    return np.ceil(cycles).astype(np.int64)
+
+
+def _check_cycles(cost: UserCost, spec: OperatorSpec, cycles: Any, shown: Callable[[int], str]) -> None:
+    """Raise `InputError` for what is no number of cycles; `shown` says what was asked for in a row."""
+    numbers = np.atleast_1d(np.asarray(cycles, np.float64))
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers <= LARGEST_CYCLES)))
     if wrong.size:
         first = int(wrong[0])
         raise InputError(
-            f"cost function '{cost.name}' gave {cycles[first]} cycles for {_shown(first, shapes, *others)}, "
+            f"cost function '{cost.name}' gave {numbers[first]} cycles for {shown(first)}, "
             "expected a finite number, 0 or more",
             operator=spec.name,
             location=spec.location or None,
         )
-    return np.ceil(cycles).astype(np.int64)
 
 
 def _shown(row: int, shapes: Ints, *others: Ints) -> str:

@@ -16,6 +16,8 @@ LIMITS = {
     "reduce": "combining partial sums: fewer parts of the reduction axis would help",
     "relayout": "fetching activations: a layout that its producers leave would help",
     "setup": "setting up weights: keeping more of them ready (more memory) would help",
+    "wait": "waiting for weights from off-chip memory: more bandwidth (--hbm-bandwidth), smaller weights, or more "
+    "memory on the chip, in which they stay, would help",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -23,20 +23,24 @@ from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.levels import Choice, replica_count, scatter_at, spread_cores
+from t10.plan.memory.levels import Choice, replica_count, scatter_at, spread_bytes, spread_cores
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
 from t10.plan.search.pareto import Front
+
+SMALL_PART = 256
+"""A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """What every step of the schedule needs.
 
-    `owned` are the operands per operator that are weights it alone reads; `reader_by_input` is, per input of the model,
-    the first (operator number, operand number) that reads it as it is or reshaped, if any. `level_by_operator` are
-    idle levels that the user has pinned.
+    `owned` are the operands per operator that are weights whose rest it decides: those it alone reads, and those of
+    `shared_weights` that it is the first to read. `reader_by_input` is, per input of the model, the first (operator
+    number, operand number) that reads it as it is or reshaped, if any. `level_by_operator` are idle levels that are
+    given: the user's, and of operators that decide where a shared weight rests (see `with_shared`).
     """
 
     graph: Graph
@@ -49,18 +53,57 @@ class Context:
     reshapes: Mapping[str, str]
     mover: Mover
     level_by_operator: Mapping[str, int]
+    shared_weights: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    @property
+    def readings(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return the operand whose layout decides where a weight rests, by each other operand that reads it there."""
+        return {
+            (step, number): self.resting[value]
+            for step, spec in enumerate(self.graph.operators)
+            for number, operand in enumerate(spec.operands)
+            if (value := unshaped(operand.name, self.reshapes)) in self.resting
+            and self.resting[value] != (step, number)
+        }
+
+    @property
+    def resting(self) -> dict[str, tuple[int, int]]:
+        """Return the shared weights that rest as their first reader has them: other readers may use them there."""
+        names = [spec.name for spec in self.graph.operators]
+        return {w: at for w, at in self.shared_weights.items() if self.level_by_operator.get(names[at[0]], 0)}
+
+    def with_shared(self, level: int, forced: Sequence[ForcedPartition]) -> Context:
+        """Return the context in which shared weights are spread out (0), or whole where their first reader runs (1).
+
+        What the user pins goes before.
+        """
+        names = [self.graph.operators[step].name for step, _ in self.shared_weights.values()]
+        return replace(self, level_by_operator=dict.fromkeys(names, level) | _pinned_levels(forced))
+
+
+def _pinned_levels(forced: Sequence[ForcedPartition]) -> dict[str, int]:
+    return {each.operator: each.idle_level for each in forced if each.idle_level is not None}
 
 
 def context_of(
     graph: Graph, chip: ChipSpec, cost: CostModel, forced: Sequence[ForcedPartition] = ()
 ) -> Context:
-    """Return what every step of the schedule needs; `forced` may pin idle levels."""
+    """Return what every step of the schedule needs; `forced` may pin idle levels.
+
+    Shared weights are spread out unless a pin says otherwise.
+    """
     lives = liveness(graph)
+    large = {
+        weight.name
+        for weight in graph.weights
+        if spread_bytes(prod(weight.shape), weight.dtype, chip.n_cores) * SMALL_PART >= chip.capacity_bytes
+    }
+    shared = {weight: first for weight, first in lives.first_by_shared.items() if weight in large}
     owned: list[list[int]] = [[] for _ in graph.operators]
-    for step, number in lives.owner_by_weight.values():
+    owners = {owner: weight for weight, owner in (lives.owner_by_weight | shared).items()}
+    for step, number in owners:
         owned[step].append(number)
-    owners = {owner: weight for weight, owner in lives.owner_by_weight.items()}
-    return Context(
+    context = Context(
         graph=graph,
         chip=chip,
         cost=cost,
@@ -70,8 +113,10 @@ def context_of(
         reader_by_input=_readers_by_input(graph),
         reshapes=reshapes_of(graph),
         mover=Mover(graph, cost, chip.n_cores),
-        level_by_operator={each.operator: each.idle_level for each in forced if each.idle_level is not None},
+        level_by_operator={},
+        shared_weights=shared,
     )
+    return context.with_shared(0, forced)
 
 
 def _readers_by_input(graph: Graph) -> dict[str, tuple[int, int]]:
@@ -312,10 +357,12 @@ def place_of(
         return None
     value = unshaped(name, context.reshapes)
     kind = _kept_in(context, step, number, plan, value)
+    if kind == "idle" and layouts[value].kind == "linear":
+        return None
     if kind == "input":
         return f"input:{value}" if layouts[value].scatter == 1 else None
-    if kind == "value" and context.mover.lies_in_place(spec, plan, number, layouts[value]):
-        return f"value:{value}"
+    if kind in ("value", "idle") and context.mover.lies_in_place(spec, plan, number, layouts[value]):
+        return f"{kind}:{value}"
     return None
 
 
@@ -327,14 +374,14 @@ def are_in_place(
     layouts: Sequence[Mapping[str, ValueLayout]],
     pairs: Ints,
 ) -> Bools:
-    """Return for pairs (n, 2), by plan and layouts, whether operand `number`, no weight, has a `place_of`."""
+    """Return for pairs (n, 2), by plan and layouts, whether operand `number`, no own weight, has a `place_of`."""
     spec = context.graph.operators[step]
     value = unshaped(operand_of(spec, number).name, context.reshapes)
     kinds = np.array([_kept_in(context, step, number, plan, value) for plan in plans])[pairs[:, 0]]
     result = np.zeros(len(pairs), np.bool_)
     if (rows := np.flatnonzero(kinds == "input")).size:
         result[rows] = np.array([each[value].scatter == 1 for each in layouts])[pairs[rows, 1]]
-    if (rows := np.flatnonzero(kinds == "value")).size:
+    if (rows := np.flatnonzero((kinds == "value") | (kinds == "idle"))).size:
         homes = [each[value] for each in layouts]
         result[rows] = context.mover.lie_in_place(spec, plans, number, homes, pairs[rows])
     return result
@@ -342,8 +389,13 @@ def are_in_place(
 
 def _kept_in(
     context: Context, step: int, number: int, plan: OperatorPlan, value: str
-) -> Literal["input", "value", ""]:
-    """Return in what kind of buffer an operand that reads a value directly may lie as it is wanted, if in any."""
+) -> Literal["input", "value", "idle", ""]:
+    """Return in what kind of buffer an operand that reads a value directly may lie as it is wanted, if in any.
+
+    A weight that rotates is sent home, so that others find it where it rests.
+    """
+    if value in context.shared_weights:
+        return "idle"
     rotates = number < len(context.graph.operators[step].inputs) and prod(plan.ft[number]) > 1
     if rotates and not is_last_use(context, step, value):
         return ""

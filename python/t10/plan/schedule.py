@@ -37,6 +37,7 @@ from t10.plan.prefetch.fetching import with_waits
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
+from t10.plan.sharing import best_sharing
 
 READINGS: tuple[Reading, ...] = ("literal", "aware")
 FIT_ROUNDS = 8
@@ -92,14 +93,15 @@ def schedule_module(
     that does not fit.
     """
     context = context_of(graph, chip, cost, options.forced)
-    counted = _Counted(room or DataRoom(chip, Wishes(cost)))
-    plan = _scheduled(
-        context, fronts_at_levels(context, fronts, context.level_by_operator), options, progress, counted
-    )
-    known = plan.optimality or Optimality("greedy", sum_of_cycles(plan))
+    plan = _scheduled(context, fronts, options, progress, room or DataRoom(chip, Wishes(cost)))
+    known = _known(plan)
     if _is_pinned(graph, fronts, options, known):
         known = replace(known, method="pinned")
-    return replace(plan, optimality=replace(known, n_choices=counted.n_plans))
+    return replace(plan, optimality=known)
+
+
+def _known(plan: ModulePlan) -> Optimality:
+    return plan.optimality or Optimality("greedy", sum_of_cycles(plan))
 
 
 def _is_pinned(graph: Graph, fronts: tuple[Front, ...], options: PlanOptions, known: Optimality) -> bool:
@@ -133,8 +135,23 @@ class _Counted:
 def _scheduled(
     context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
 ) -> ModulePlan:
-    if must_fetch(context, fronts):
-        return fetched_plan(context, fronts, options, room, progress)
+    at_levels = fronts_at_levels(context, fronts, context.level_by_operator)
+    if must_fetch(context, at_levels):
+        counted = _Counted(room)
+        plan = fetched_plan(context, at_levels, options, counted, progress)
+        return replace(plan, optimality=replace(_known(plan), n_choices=counted.n_plans))
+
+    def planned(each: Context) -> ModulePlan:
+        counted, chosen = _Counted(room), fronts_at_levels(each, fronts, each.level_by_operator)
+        plan = _planned(each, chosen, options, progress, counted)
+        return replace(plan, optimality=replace(_known(plan), n_choices=counted.n_plans))
+
+    return planned(context) if options.as_published else best_sharing(context, options.forced, planned)
+
+
+def _planned(
+    context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
+) -> ModulePlan:
     try:
         if options.reconcile == "greedy" or options.as_published:
             return _greedy_plan(context, fronts, options, progress, room)

@@ -25,6 +25,7 @@ CYCLE_COLOURS = {
     "reduce": "#b05ab0",
     "relayout": "#e0a500",
     "setup": "#4a6fd0",
+    "wait": "#d04a4a",
 }
 BUFFER_COLOURS = {
     "idle": "#4a6fd0",

@@ -19,7 +19,7 @@ from t10.report.analyser.memory import bytes_by_purpose
 from t10.report.traffic import operator_traffic
 
 TRACE_FILE = "trace.json"
-PHASE_ORDER = ("setup", "relayout", "compute", "shift", "reduce")
+PHASE_ORDER = ("wait", "setup", "relayout", "compute", "shift", "reduce")
 OPERATORS, PHASES = 1, 2
 PROCESS = 1
 MICROSECONDS_PER_SECOND = 1e6

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import to_json
 
-from t10.core.trust.tree import read_json
+from t10.core.trust.tree import Place, read_json
 from t10.errors import InputError
 
 MOST = (1 << 53) - 1
@@ -45,26 +45,32 @@ def read_format(
 
 
 def validated(
-    record: type[Shape], fields: Mapping[str, Any], source: str, *, hint: str | None = None, prefix: str = ""
-) -> Shape:
+    record: type[Shape], fields: Mapping[str, Any], source: str, *, hint: str | None = None, prefix: str = "",
+    lines: Mapping[Place, int] | None = None,
+) -> Shape:  # fmt: skip
     """Return the record of plain values; raises `InputError` with the path of every field that is wrong.
 
     What a strict record takes is what JSON can say: lists are tuples, and nothing else is converted. `prefix` stands
-    before the path.
+    before the path; `lines` are those of the file by path, where they are known.
     """
     try:
         if record.model_config.get("strict"):
             return record.model_validate_json(to_json(fields))
         return record.model_validate(fields)
     except ValidationError as error:
-        raise InputError(f"{source}: {explain(error, prefix, record)}", hint=hint) from None
+        raise InputError(f"{source}: {explain(error, prefix, record, lines)}", hint=hint) from None
     except (ValueError, RecursionError) as error:  # what JSON cannot say, like a lone surrogate
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{source}: found what is no JSON: {reason}", hint=hint) from None
 
 
-def explain(error: ValidationError, prefix: str = "", record: type[BaseModel] | None = None) -> str:
-    """Return what is wrong with a value: path, what was expected, what was found; three places at most.
+def explain(
+    error: ValidationError,
+    prefix: str = "",
+    record: type[BaseModel] | None = None,
+    lines: Mapping[Place, int] | None = None,
+) -> str:
+    """Return what is wrong with a value: line and path, what was expected, what was found; three places at most.
 
     A field that the `record` does not have is named with the one that was probably meant.
     """
@@ -75,12 +81,35 @@ def explain(error: ValidationError, prefix: str = "", record: type[BaseModel] | 
         for step in problem["loc"]:
             where += f"[{step}]" if isinstance(step, int) else f".{step}"
         message = problem["msg"].removeprefix("Value error, ")
-        if record is not None and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
-            near = get_close_matches(str(problem["loc"][0]), record.model_fields, n=1)
+        if record is not None and problem["type"] == "extra_forbidden":
+            near = get_close_matches(str(problem["loc"][-1]), _fields_at(record, problem["loc"][:-1]), n=1)
             message = "unknown field" + "".join(f", did you mean '{name}'?" for name in near)
         has_value = problem["type"] != "missing" and where
         found = f", found {problem['input']!r:.{MAX_VALUE}}" if has_value else ""
-        place = f"{prefix}{where.lstrip('.')}: " if where else ""
+        place = f"{_line(problem['loc'], lines or {})}{prefix}{where.lstrip('.')}: " if where else ""
         parts.append(f"{place}{message[:1].lower()}{message[1:]}{found}")
     more = len(problems) - len(parts)
     return "; ".join(parts) + (f"; and {more} more" if more else "")
+
+
+def _line(place: Place, lines: Mapping[Place, int]) -> str:
+    """Return where a value stands, or what holds it; nothing where that is not known."""
+    known = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in lines), None)
+    return "" if known is None else f"line {lines[known]}: "
+
+
+def _fields_at(record: type[BaseModel], place: Place) -> tuple[str, ...]:
+    """Return the names of the fields of the record that lies at a place inside another; none where it is no record."""
+    inner: type[BaseModel] | None = record
+    for step in place:
+        if isinstance(step, str):
+            field = inner.model_fields.get(step) if inner is not None else None
+            inner = None if field is None else _record_in(field.annotation)
+    return tuple(inner.model_fields) if inner is not None else ()
+
+
+def _record_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the record that a type is, or one of several, or a list of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_record_in, get_args(annotation))), None)

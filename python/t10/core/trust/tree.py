@@ -20,6 +20,8 @@ YAML_DIGITS = 100
 JSON_MEMBERS = 16_000_000
 JSON_SUFFIX = ".json"
 MAX_SHOWN = 200
+Place = tuple[str | int, ...]
+"""Keys and numbers of items that lead to a value."""
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -58,6 +60,34 @@ def parse_yaml(text: str, source: str, *, hint: str | None = None) -> dict[str, 
         reason = " ".join(str(error).split()).replace('in "<unicode string>", line', "at line")[:MAX_SHOWN]
         raise InputError(f"{source} is not YAML: {reason}", hint=hint) from None
     return _mapping(loaded, f"{source}: expected a mapping of fields, found {type(loaded).__name__}", hint)
+
+
+def yaml_lines(text: str) -> dict[Place, int]:
+    """Return the line of every key and item of YAML text that `parse_yaml` takes, by its path."""
+    loader: Any = _Loader(text)  # PyYAML's own methods have no types
+    try:
+        root: Any = loader.get_single_node()
+    finally:
+        loader.dispose()
+    found: dict[Place, int] = {}
+    seen: set[int] = set()
+    waiting: list[tuple[Place, Any]] = [((), root)]
+    while waiting:
+        path, node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                place = (*path, str(key.value))
+                found[place] = key.start_mark.line + 1
+                waiting.append((place, value))
+        elif isinstance(node, yaml.SequenceNode):
+            for number, value in enumerate(node.value):
+                place = (*path, number)
+                found[place] = value.start_mark.line + 1
+                waiting.append((place, value))
+    return found
 
 
 def _mapping(loaded: object, message: str, hint: str | None) -> dict[str, Any]:

@@ -72,10 +72,21 @@ def roomy(chip: ChipSpec) -> ChipSpec:
 
 
 def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> ModelBound:
-    """Return what a core holds under these plans; what arrivals cost is left out."""
+    """Return what a core holds under these plans at least; what arrivals cost is left out.
+
+    Weights that several operators read are spread out, or all whole where their first readers run.
+    """
     context = context_of(graph, chip, cost)
+    bounds = [_bound(context, plans, 0)]
+    if context.shared_weights:
+        bounds.append(_bound(context, plans, 1))
+    return min(bounds, key=lambda bound: bound.n_bytes)
+
+
+def _bound(context: Context, plans: Sequence[CostedPlan], shared_level: int) -> ModelBound:
+    graph, chip = context.graph, context.chip
     fronts = tuple((plan,) for plan in plans)
-    layouts = _layouts(context, fronts)
+    layouts = _layouts(context, fronts, shared_level)
     operators = tuple(
         scheduled_operator(spec, front[0], _arrivals(context, step, spec, front, layouts),
                            layouts[spec.output.name])
@@ -85,9 +96,11 @@ def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[C
     return _fullest(requests, chip)
 
 
-def _layouts(context: Context, fronts: tuple[Front, ...]) -> dict[str, ValueLayout]:
+def _layouts(context: Context, fronts: tuple[Front, ...], shared_level: int) -> dict[str, ValueLayout]:
     """Return where every weight, input and result lies."""
-    layouts = weight_layouts(context, fronts, (Choice(0, 0),) * len(fronts)) | input_layouts(context)
+    deciding = {step for step, _ in context.shared_weights.values()}
+    choices = tuple(Choice(0, shared_level if step in deciding else 0) for step in range(len(fronts)))
+    layouts = weight_layouts(context, fronts, choices) | input_layouts(context)
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
         layouts |= read_layouts(context, step, front[0].plan)
         layouts[spec.output.name] = output_layout(spec, front[0].plan)

@@ -84,10 +84,10 @@ def free_bytes(
 
 
 def base_bytes(context: Context) -> int:
-    """Return the bytes every core always spends: shift buffer, weights that no operator owns alone."""
-    total = context.chip.shift_buffer_bytes
+    """Return the bytes every core always spends: shift buffer, weights of which no operator decides how they rest."""
+    total, owned = context.chip.shift_buffer_bytes, set(context.weight_by_owner.values())
     for weight in context.graph.weights:
-        if weight.name in context.lives.last_by_value and weight.name not in context.lives.owner_by_weight:
+        if weight.name in context.lives.last_by_value and weight.name not in owned:
             total += spread_bytes(prod(weight.shape), weight.dtype, context.chip.n_cores)
     return total
 

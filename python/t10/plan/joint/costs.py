@@ -23,7 +23,7 @@ from t10.core.movement import operand_of
 from t10.core.placed_costs import left_over_cycles
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
-from t10.cost.operator import output_chunk
+from t10.cost.operator import home_cycles, output_chunk
 from t10.plan.assemble import (
     Context,
     are_in_place,
@@ -94,7 +94,8 @@ class JointCosts:
         graph = context.graph
         n_cores = context.chip.n_cores
         self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
-        self.maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+        self.deciding = {**context.reader_by_input, **context.resting}
+        self.maker_by_value |= {value: step for value, (step, _) in self.deciding.items()}
         self.fixed = {w.name: linear_layout(w, n_cores) for w in graph.weights}
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
@@ -104,15 +105,25 @@ class JointCosts:
         self.edges = list(self._all_edges(is_stopped))
 
     def layout(self, value: str, state: int) -> ValueLayout:
-        """Return where a result or an input lies under state number `state` of the operator that decides it."""
+        """Return where a value lies under state number `state` of the operator that decides it."""
         key = (value, state)
         if key not in self._layouts:
             step = self.maker_by_value[value]
             plan, spec = self.states[step][state].plan, self.context.graph.operators[step]
-            is_result = spec.output.name == value
-            found = output_layout(spec, plan) if is_result else read_layouts(self.context, step, plan)[value]
-            self._layouts[key] = found
+            if spec.output.name == value:
+                self._layouts[key] = output_layout(spec, plan)
+            elif value in self.context.reader_by_input:
+                self._layouts[key] = read_layouts(self.context, step, plan)[value]
+            else:
+                level = self.context.level_by_operator[spec.name]
+                self._layouts[key] = owned_layouts(self.context, step, plan, level)[value]
         return self._layouts[key]
+
+    def is_brought(self, step: int, number: int) -> bool:
+        """Return whether what bringing an operand costs depends on its reader alone: a weight no other lays out."""
+        operand = operand_of(self.context.graph.operators[step], number)
+        value = unshaped(operand.name, self.context.reshapes)
+        return operand.role == "weight" and self.maker_by_value.get(value, step) == step
 
     def settle(
         self, choices: Iterable[tuple[Sequence[int], Sequence[int]]], counted: Counted = "exact"
@@ -175,8 +186,8 @@ class JointCosts:
             layouts = {**self.fixed, **owned_layouts(context, step, plan, level)}
             arrivals = [
                 Arrival(number, "relayout", f"operand:{number}")
-                for number, operand in enumerate(spec.operands)
-                if operand.role != "weight" or place_of(context, step, number, plan, layouts) is None
+                for number in range(len(spec.operands))
+                if not self.is_brought(step, number) or place_of(context, step, number, plan, layouts) is None
             ]
             buffers = working_requests(spec, plan, arrivals, 0)
             for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
@@ -189,8 +200,8 @@ class JointCosts:
         plan = self.states[step][int(table.plan[row])].plan
         owned = owned_layouts(context, step, plan, int(table.level[row]))
         total = 0
-        for number, operand in enumerate(spec.operands):
-            if operand.role != "weight":
+        for number in range(len(spec.operands)):
+            if not self.is_brought(step, number):
                 continue
             layouts = {**self.fixed, **owned}
             if place_of(context, step, number, plan, layouts) is None:
@@ -208,15 +219,15 @@ class JointCosts:
         return mover.bound(spec, plan, number, layouts, is_fine=counted == "fine")
 
     def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
-        """Yield (operators of the scope, edge) for every operand that is not a weight.
+        """Yield (operators of the scope, edge) for every operand that is not a weight of the reader's own.
 
         Edges that differ are priced side by side: counting what moves leaves the interpreter to others.
         """
         found: list[tuple[int, tuple[int, ...], object]] = []
         first: dict[object, tuple[int, int, tuple[int, ...]]] = {}
         for step, spec in enumerate(self.context.graph.operators):
-            for number, operand in enumerate(spec.operands):
-                if operand.role != "weight":
+            for number in range(len(spec.operands)):
+                if not self.is_brought(step, number):
                     makers, key = self._edge_key(step, number, spec)
                     found.append((step, makers, key))
                     first.setdefault(key, (step, number, makers))
@@ -246,8 +257,10 @@ class JointCosts:
             maker = self.maker_by_value.get(source)
             if maker is None:
                 return ("fixed", shapes[source])
-            is_input = context.reader_by_input.get(source)
-            return (makers.index(maker) if maker != step else -1, is_input and is_input[1], shapes[source])
+            decided = self.deciding.get(source)
+            level = context.level_by_operator.get(context.graph.operators[maker].name)
+            place = makers.index(maker) if maker != step else -1
+            return place, decided and decided[1], shapes[source], source in context.shared_weights and level
 
         key = (
             id(self.states[step]),
@@ -298,7 +311,24 @@ class JointCosts:
             for state in np.flatnonzero(is_read).tolist():
                 more[state] = left_over_cycles(cost, spec, self.states[step][state].plan)
             edge.cycles += in_place * more
+        if in_place.any() and spec.operands[number].role == "weight":
+            edge.cycles += in_place * self._sent_home(step, number)
         return edge
+
+    def _sent_home(self, step: int, number: int) -> Ints:
+        """Return the cycles in which a weight of others, used where it rests, is shifted home, by states."""
+        spec, cost = self.context.graph.operators[step], self.context.cost
+        if number >= len(spec.inputs):
+            return np.zeros(len(self.states[step]), np.int64)
+        own = tuple(n for n in self.context.owned[step] if n < len(spec.inputs))
+        both = tuple(sorted((*own, number)))
+        return np.array(
+            [
+                home_cycles(cost, spec, priced.plan, both) - home_cycles(cost, spec, priced.plan, own)
+                for priced in self.states[step]
+            ],
+            np.int64,
+        )
 
     def _first_left_over(self, step: int) -> int:
         """Return the first input that an operator made, -1 without any: what its padding costs is counted once."""
@@ -364,7 +394,8 @@ class JointCosts:
         """Return whether an operand's value is not needed after its step."""
         context = self.context
         value = unshaped(operand_of(context.graph.operators[step], number).name, context.reshapes)
-        return context.lives.last_by_value.get(value) == step and value not in self.results
+        is_weight = value in context.shared_weights
+        return context.lives.last_by_value.get(value) == step and value not in self.results and not is_weight
 
     def _same_value(self, step: int, number: int) -> tuple[int, ...]:
         """Return the operands before one that read the same value."""

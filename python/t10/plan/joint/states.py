@@ -13,6 +13,7 @@ from math import prod
 
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
@@ -25,8 +26,8 @@ from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
-from t10.plan.search.producer_layouts import following_plan
-from t10.plan.search.reader_layouts import leading_plans
+from t10.plan.search.producer_layouts import following_plan, lying_plan
+from t10.plan.search.reader_layouts import leading_plans, operand_parts
 
 States = tuple[CostedPlan, ...]
 
@@ -132,9 +133,10 @@ def _within_tables(context: Context, united: list[States], ranked: Sequence[Stat
     """
     maker_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+    maker_by_value |= {value: step for value, (step, _) in context.resting.items()}
     result = list(united)
     for step, spec in enumerate(context.graph.operators):
-        for operand in (each for each in spec.operands if each.role != "weight"):
+        for operand in spec.operands:
             sources = context.graph.sources_of(operand.name)
             scope = sorted({step, *(maker_by_value[each] for each in sources if each in maker_by_value)})
             for member in sorted(scope, key=lambda each: len(ranked[each]) / len(result[each])):
@@ -157,6 +159,7 @@ def _ranked_states(
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
     interned: dict[tuple[int, States], States] = {}
+    readings = context.readings
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
@@ -167,10 +170,12 @@ def _ranked_states(
             for number, operand in enumerate(spec.operands)
             if (value := unshaped(operand.name, context.reshapes)) in step_by_value
         ]
+        sharing = [(n, first) for (reader, n), first in readings.items() if reader == step]
         key = (
             id(front),
             id(marginals.by_step[step]),
             tuple((number, id(result[maker])) for number, maker in makers),
+            tuple((number, at, id(result[first])) for number, (first, at) in sharing),
         )
         if key not in known:
             chosen = {
@@ -183,6 +188,9 @@ def _ranked_states(
                 }
                 offered = _offered(context, spec, makers, result)
                 chosen |= _fastest(prices, marginals, step, offered, chosen, breadth.following)
+                for number, first in sharing:
+                    alike = _alike(context, (step, number), first, result[first[0]])
+                    chosen |= _fastest(prices, marginals, step, alike, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
                 chosen |= _other_sums(prices, step, chosen)
@@ -210,12 +218,19 @@ def _with_leading(
             maker = step_by_value.get(unshaped(operand.name, context.reshapes))
             if maker is not None:
                 readers[maker].append((step, number))
+    sharing: list[list[tuple[int, tuple[int, int]]]] = [[] for _ in result]
+    for reader, (first, number) in context.readings.items():
+        sharing[first].append((number, reader))
     known: dict[object, States] = {}
     interned: dict[tuple[int, States], States] = {}
     for step, spec in reversed(list(enumerate(context.graph.operators))):
         if options.forced_for(spec.name) is not None:
             continue
-        key = (id(result[step]), tuple((number, id(result[reader])) for reader, number in readers[step]))
+        key = (
+            id(result[step]),
+            tuple((number, id(result[reader])) for reader, number in readers[step]),
+            tuple((number, at, id(result[reader])) for number, (reader, at) in sharing[step]),
+        )
         if key not in known:
             own = {priced.plan: priced for priced in result[step]}
             offered = (
@@ -225,6 +240,9 @@ def _with_leading(
                 for plan in leading_plans(spec, context.graph.operators[reader], number, state.plan)
             )
             found = _fastest(prices, marginals, step, offered, own, breadth.leading)
+            for number, other in sharing[step]:
+                alike = _alike(context, (step, number), other, result[other[0]])
+                found |= _fastest(prices, marginals, step, alike, own | found, breadth.leading)
             priced = _ordered(own | found | _other_sums(prices, step, found))
             known[key] = interned.setdefault((id(fronts[step]), priced), priced)
         result[step] = known[key]
@@ -241,6 +259,18 @@ def _offered(
             plan = following_plan(spec, number, producer, state.plan)
             if plan is not None:
                 yield plan
+
+
+def _alike(
+    context: Context, place: tuple[int, int], other: tuple[int, int], states: States
+) -> Iterator[OperatorPlan]:
+    """Yield the plans of an operator under which its operand lies as that of another does under a state of that."""
+    spec, shown = context.graph.operators[place[0]], context.graph.operators[other[0]]
+    shape = operand_of(shown, other[1]).shape
+    for state in states:
+        plan = lying_plan(spec, place[1], operand_parts(shown, other[1], state.plan), shape)
+        if plan is not None:
+            yield plan
 
 
 def _thinned(front: Front, most: int, kept: Mapping[OperatorPlan, None]) -> Iterator[CostedPlan]:

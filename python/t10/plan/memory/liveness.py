@@ -13,11 +13,13 @@ class Liveness:
     """`last_by_value`: last step that reads an input, weight or result, views seen through; absent if none does.
 
     `owner_by_weight`: for a weight with a single reader that reads it as it is or reshaped (which leaves row-major
-    element numbers alone), (operator number, operand number).
+    element numbers alone), (operator number, operand number). `first_by_shared`: the same of the first reader where
+    there are several such, each an operator of its own, and no others.
     """
 
     last_by_value: dict[str, int]
     owner_by_weight: dict[str, tuple[int, int]]
+    first_by_shared: dict[str, tuple[int, int]]
 
 
 def liveness(graph: Graph) -> Liveness:
@@ -36,11 +38,13 @@ def liveness(graph: Graph) -> Liveness:
             last[source] = max(len(graph.operators) - 1, 0)
             readers.setdefault(source, []).append(None)
     owners: dict[str, tuple[int, int]] = {}
+    shared: dict[str, tuple[int, int]] = {}
     for weight in graph.weights:
         found = readers.get(weight.name, [])
-        if len(found) == 1 and found[0] is not None:
-            owners[weight.name] = found[0]
-    return Liveness(last, owners)
+        direct = [reader for reader in found if reader is not None]
+        if direct and len({step for step, _ in direct}) == len(found):
+            (shared if len(found) > 1 else owners)[weight.name] = direct[0]
+    return Liveness(last, owners, shared)
 
 
 def reshapes_of(graph: Graph) -> dict[str, str]:

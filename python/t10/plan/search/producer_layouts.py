@@ -27,10 +27,16 @@ def following_plan(
     spec: OperatorSpec, number: int, producer: OperatorSpec, plan: OperatorPlan
 ) -> OperatorPlan | None:
     """Return the plan under which operand `number` lies as `plan` leaves the producer's result, None without one."""
+    return lying_plan(spec, number, result_parts(producer, plan), producer.output.shape)
+
+
+def lying_plan(
+    spec: OperatorSpec, number: int, parts: Parts | None, shape: tuple[int, ...]
+) -> OperatorPlan | None:
+    """Return the plan under which operand `number` lies as a value of a shape is cut in parts, None without one."""
     operand = operand_of(spec, number)
-    parts = result_parts(producer, plan)
-    if parts is not None and operand.shape != producer.output.shape:
-        parts = reshaped_parts(parts, producer.output.shape, operand.shape)
+    if parts is not None and operand.shape != shape:
+        parts = reshaped_parts(parts, shape, operand.shape)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
         return None
     f_op, lines = [1] * len(spec.axes), line_axes(spec)

@@ -22,7 +22,7 @@ def leading_plans(
     producer: OperatorSpec, reader: OperatorSpec, number: int, plan: OperatorPlan
 ) -> Iterator[OperatorPlan]:
     """Yield the producer's plans that leave its result as operand `number` of `reader` lies under `plan`."""
-    parts = _operand_parts(reader, number, plan)
+    parts = operand_parts(reader, number, plan)
     shape = operand_of(reader, number).shape
     if parts is not None and shape != producer.output.shape:
         parts = reshaped_parts(parts, shape, producer.output.shape)
@@ -42,7 +42,7 @@ def leading_plans(
             yield found
 
 
-def _operand_parts(spec: OperatorSpec, number: int, plan: OperatorPlan) -> Parts | None:
+def operand_parts(spec: OperatorSpec, number: int, plan: OperatorPlan) -> Parts | None:
     """Return the grid that an operand is cut in, None where it rotates, is read in windows, or by several cores."""
     operand = operand_of(spec, number)
     if prod(plan.ft[min(number, len(spec.inputs))]) > 1 or operand.pad_value:

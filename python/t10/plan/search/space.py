@@ -17,14 +17,21 @@ from t10.errors import InputError
 from t10.plan.options import PlanOptions
 
 RELAXATION_STEP = 0.1
+LEAST_WASTE = 1
+"""Padding by one element: of a short axis, hardly any number of parts does with less."""
 FEW_PARTITIONS = 1_200
 """An operator with no more partitions than this in all is searched without constraints."""
 MOST_CANDIDATES = 4_000
 """One with no more than this is looked at without constraints where nothing rotates."""
 
 
-def axis_factors(extent: int, most: int, padding: float, *, is_line: bool = False) -> tuple[int, ...]:
-    """Return the parts an axis may be cut in: per part length the smallest F, at most `most`, padding respected."""
+def axis_factors(
+    extent: int, most: int, padding: float, *, is_line: bool = False, waste: int = 0
+) -> tuple[int, ...]:
+    """Return the parts an axis may be cut in: per part length the smallest F, at most `most`, padding respected.
+
+    However short the axis, it may be padded by `waste` elements.
+    """
     factors: list[int] = []
     known: set[int] = set()
     f = 1
@@ -32,7 +39,8 @@ def axis_factors(extent: int, most: int, padding: float, *, is_line: bool = Fals
         length = -(-extent // f)
         f = -(-extent // length)
         rounded = part_length(extent, f, is_line=is_line)
-        if f <= most and extent >= padding * (f * rounded) and rounded not in known:
+        is_kept = extent >= padding * (f * rounded) or f * rounded - extent <= waste
+        if f <= most and is_kept and rounded not in known:
             factors.append(f)
             known.add(rounded)
         if length == 1:
@@ -64,11 +72,13 @@ def partitions_within(spec: OperatorSpec, space: PartitionSpace) -> Ints:
     return rows
 
 
-def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float) -> Ints:
+def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float, waste: int = 0) -> Ints:
     """Return every F_op of `least` to `n_cores` parts that pads no axis too much, in lexicographic order."""
     lines = line_axes(spec)
     per_axis = [
-        axis_factors(axis.extent, n_cores, padding, is_line=number in lines) if axis.is_splittable else (1,)
+        axis_factors(axis.extent, n_cores, padding, is_line=number in lines, waste=waste)
+        if axis.is_splittable
+        else (1,)
         for number, axis in enumerate(spec.axes)
     ]
     rows = np.ones((1, 0), np.int64)
@@ -131,10 +141,16 @@ def searched_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) 
 
 
 def candidate_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions) -> Ints:
-    """Return the F_op that a whole model chooses from without rotation: all, of a large operator those searched."""
+    """Return the F_op that a whole model chooses from without rotation: all, of a large operator those searched.
+
+    Of those that occupy as many cores as they should, short axes padded by an element count too: 7 in two parts of 4.
+    """
     if has_few_partitions(spec, n_cores, MOST_CANDIDATES):
         return operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0)
-    return searched_partitions(spec, n_cores, options)[0]
+    rows, padding = searched_partitions(spec, n_cores, options)
+    least = least_cores(spec, n_cores, options.parallelism)
+    padded = _partitions(spec, n_cores, least, padding, LEAST_WASTE)
+    return np.unique(np.concatenate([rows, padded]), axis=0)
 
 
 def relaxed_partitions(

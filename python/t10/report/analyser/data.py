@@ -17,8 +17,8 @@ from t10.report.build import first_of_kind
 from t10.report.pareto import front_record
 from t10.report.records import OperatorReport, Report
 
-CYCLE_KINDS = ("setup", "relayout", "compute", "shift", "reduce")
-"""The order in which an operator spends its cycles."""
+CYCLE_KINDS = ("setup", "relayout", "compute", "shift", "reduce", "wait")
+"""The order in which an operator spends its cycles; it waits for off-chip memory before all others."""
 
 
 def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _operator(
         "at": spec.location,
         "class": number,
         "cycles": [int(getattr(shown.cycles, kind)) for kind in CYCLE_KINDS],
-        "bytes": [traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce],
+        "bytes": [traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce, 0],
         "cores": shown.n_cores,
         "steps": shown.n_sub_tasks,
         "plans": shown.n_plans,

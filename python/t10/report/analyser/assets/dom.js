@@ -2,7 +2,7 @@
 "use strict";
 
 const COLOURS = {
-  setup: "#4a6fd0", relayout: "#e0a500", compute: "#3a923a", shift: "#3b9bb3", reduce: "#b05ab0",
+  setup: "#4a6fd0", relayout: "#e0a500", compute: "#3a923a", shift: "#3b9bb3", reduce: "#b05ab0", wait: "#d04a4a",
   "code and stacks": "#8a8a8a", "weights at rest": "#4a6fd0", inputs: "#3b9bb3", results: "#3a923a",
   operands: "#e0a500", accumulators: "#b05ab0", "shift buffer": "#d0703a",
 };
