@@ -41,9 +41,9 @@ class Task:
     """A loop nest on one core; see the module's docstring.
 
     Operands are numbered inputs first, then the output. `origin` is the global index of the first point per axis, which
-    `index` operations of the body and selectors refer to (all 0 where there are none). `first` is the number of an input
-    that the body does not read, with which sums begin. `apart` holds pairs of operand
-    numbers, the smaller first, that lie in different memory elements on every core: one bundle may access both.
+    `index` operations of the body and selectors refer to (all 0 where there are none). `first` is the number of an
+    input that the body does not read, with which sums begin. `apart` holds pairs of operand numbers, the smaller first,
+    that lie in different memory elements on every core: one bundle may access both.
     """
 
     extents: AxisSizes

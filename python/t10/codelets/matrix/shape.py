@@ -119,8 +119,9 @@ class Structure:
     `begin` and `add` are the accesses of the row loops that begin from zero and that add, None where there is none;
     where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
     a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
-    `has_first` where sums begin with a row of partials, which are widened into scratch memory; `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
-    rounds sums of several blocks, which begin and are added to in a place of their own.
+    `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
+    rounds sums of several blocks, which begin and are added to in a place of their own; `has_first` where sums begin
+    with a row of partials, which are widened into scratch memory.
     """
 
     engine: Engine
