@@ -5,7 +5,7 @@ from __future__ import annotations
 from t10.codelets.matrix.code import WorkerCode
 from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.shape import FRAME_STATE, Structure
-from t10.codelets.matrix.worker import share_code
+from t10.codelets.matrix.share_code import share_code
 
 
 def widening_code(structure: Structure) -> WorkerCode:
