@@ -50,12 +50,9 @@ def worker_code(structure: Structure) -> WorkerCode:
 
 def _stream(structure: Structure, registers: Registers, *, adds: bool) -> Stream:
     """Return the row loop that adds to the output, or begins from zero."""
-    access = structure.add if adds else structure.begin
-    first_row = registers.input if structure.has_first and not adds else ""
-    accumulates = adds or structure.has_first
-    return Stream(
-        structure.engine, structure.kit, accumulates, access or "single", registers, first_row=first_row
-    )
+    access = (structure.add if adds else structure.begin) or "single"
+    row = registers.input if structure.has_first and not adds else ""
+    return Stream(structure.engine, structure.kit, adds or bool(row), access, registers, first_row=row)
 
 
 def _choose(code: WorkerCode, structure: Structure) -> None:
@@ -84,10 +81,9 @@ class _Rows:
         _choose(code, self.structure)
         if self.structure.begin:
             code.label(".Lbegin")
-            if self.structure.has_first:
-                code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_FIRST}")
             self._addresses(code)
             if self.structure.has_first:
+                code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_FIRST}")
                 code.op("sub $m8, $m8, $m9")
                 code.op("add $m8, $m8, $m1")
             self._loop(code, adds=False)
