@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,12 +15,15 @@ from support.specs import dims, linear_relu, matmul
 import t10
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.chip import load_chip
+from t10.codelets.count import counted_cycles, run_cycles
 from t10.core.costs import computed
 from t10.core.expression import OperatorSpec
 from t10.core.first_partial import begins_with_bias, begun, bias_number, may_begin
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost import IpuCostModel
+from t10.cost.bound.step import sub_task_bound
 from t10.cost.model import least_costs
+from t10.cost.work import sub_task
 from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.operator import search_operator
@@ -127,6 +131,21 @@ def test_prices_are_those_of_all_plans_and_no_bound_is_above() -> None:
     # What is added first costs far less than half a cycle per element.
     elements = M * N // rows[:, :2].prod(axis=1)
     assert ((exact.compute - plain.compute)[begins] < 200 + elements[begins] / 2).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int) -> None:
+    rng = Random(seed)
+    box = rng.randint(16, 80), 8 * rng.randint(1, 12), rng.randint(16, 100)
+    spec = layer(*box)
+    assert may_begin(spec, box)
+    task = sub_task(begun(spec), box)
+    assert task.first is not None
+    cycles = counted_cycles(task)
+    assert cycles == run_cycles(task)
+    for is_whole in (False, True):
+        bound = sub_task_bound(begun(spec), np.array([box], np.int64), is_whole=is_whole)
+        assert bound[0] <= cycles
 
 
 def _model(folder: Path, k: int) -> Path:
