@@ -203,6 +203,8 @@ class _Machine:
         total: Array = (
             np.full(output.shape, neutral(task.combine, task.output.dtype)) if task.initial else output.copy()
         )
+        if task.initial and task.first is not None:
+            total[...] = inputs[task.first][0]
         for point in np.ndindex(*(task.extents[a] for a in task.reduction_axes)):
             at: list[Any] = [slice(None)] * value.ndim
             for axis, i in zip(task.reduction_axes, point, strict=True):

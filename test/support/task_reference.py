@@ -55,7 +55,11 @@ def task_result(task: Task, inputs: Sequence[Array], before: Array) -> Array:
     low, _ = span(task, task.output)
     old = before[output_offsets(task) - low]
     with np.errstate(all="ignore"):
-        return _combined(task, value, old)
+        found = _combined(task, value, old)
+        if task.first is None or not task.initial:
+            return found
+        first = _read(task, task.inputs[task.first], inputs[task.first]).astype(np.float64)
+        return (found + first.take(0, axis=task.reduction_axes[0])).astype(found.dtype)
 
 
 def _combined(task: Task, value: Array, old: Array) -> Array:

@@ -63,7 +63,7 @@ def compile_task(task: Task) -> Compiled:
     if has_room(task):
         compiled = _first(task, (*_own, MatrixFamily()))
         return compiled or beside_room(compile_task(without_room(task)))
-    compiled = _first(task, families())
+    compiled = _first(task, families() if task.first is None else (MatrixFamily(),))
     if compiled is not None:
         return compiled
     if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:

@@ -19,4 +19,5 @@ def canonical(spec: OperatorSpec) -> OperatorSpec:
             replace(operand, name=f"ep{i}") for i, operand in enumerate(spec.epilogue_inputs)
         ),
         output=replace(spec.output, name="out"),
+        first=spec.first and replace(spec.first, name="first"),
     )

@@ -12,6 +12,7 @@ from t10.core import geometry
 from t10.core.arrays import Bools, Ints
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.first_partial import begins_with_bias, begun, bias_number
 from t10.core.links import Links
 from t10.core.movement import MoveCosts
 from t10.core.plan import OperatorPlan
@@ -151,6 +152,15 @@ class PartCosts(Protocol):
         ...
 
 
+@runtime_checkable
+class FirstCosts(Protocol):
+    """What a cost model says under which sums may begin with a bias."""
+
+    def takes_first(self, spec: OperatorSpec) -> bool:
+        """Return whether steps of an operator are priced as the code that begins with it (`t10.core.first_partial`)."""
+        ...
+
+
 class CostsOfParts(Costs, PartCosts, Protocol):
     """What a cost model says that looks at parts, with what all say."""
 
@@ -186,6 +196,18 @@ def links_of(costs: object) -> Links | None:
     return cast(LinkCosts, costs).links if _is_one(costs, LinkCosts) else None
 
 
+def takes_first(costs: object, spec: OperatorSpec) -> bool:
+    """Return whether sums of an operator begin with a bias where a plan lets them."""
+    if bias_number(spec) is None or not _is_one(costs, FirstCosts):
+        return False
+    return cast(FirstCosts, costs).takes_first(spec)
+
+
+def computed(costs: object, spec: OperatorSpec, plan: OperatorPlan) -> OperatorSpec:
+    """Return an operator as cores compute it under a plan: its sums may begin with a bias."""
+    return begun(spec) if takes_first(costs, spec) and begins_with_bias(spec, plan) else spec
+
+
 def crossing_cycles(costs: object, spec: OperatorSpec, plan: OperatorPlan) -> int:
     """Return what combining partial sums takes because parts pass links."""
     return 0 if links_of(costs) is None else cast(LinkCosts, costs).crossing_cycles(spec, plan)
@@ -200,6 +222,7 @@ def shift_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, statement
 
 def step_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, adds: bool) -> int:
     """Return the cycles of one compute step of a plan, that combines with what is there or begins."""
+    spec = computed(costs, spec, plan)
     windows = tuple([geometry.window_lengths(plan, slot) for slot in range(len(spec.rotatable))])
     return box_cycles(costs, spec, plan.box, windows, adds=adds)
 
@@ -208,6 +231,7 @@ def part_cycles(
     costs: object, spec: OperatorSpec, plan: OperatorPlan
 ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
     """Return by loop positions the cycles of a sub-task's parts; None where a step takes what a whole box does."""
+    spec = computed(costs, spec, plan)
     return costs.part_cycles(spec, plan) if sees_parts(costs) and is_uneven(spec, plan) else None
 
 
@@ -273,6 +297,7 @@ def plan_end_cycles(
     costs: Costs, spec: OperatorSpec, plan: OperatorPlan, n_members: int, n_slots: int
 ) -> int:
     """Return the cycles of the epilogue of a plan, a copy where there is none, over a core's `n_slots`."""
+    spec = computed(costs, spec, plan)
     if sees_parts(costs) and wraps(spec, plan.ft[-1]):
         found = costs.wrapped_end_cycles(spec, plan)
         if found is not None:

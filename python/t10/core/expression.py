@@ -131,7 +131,8 @@ class OperatorSpec:
 
     `body` takes the `inputs` in order and returns the contribution in `acc_dtype`; `epilogue` takes the accumulated
     value and then `epilogue_inputs`, which are indexed by parallel axes only, and returns `output.dtype`.
-    `location` is the source's name for error messages (an ONNX node name or file:line:column).
+    `location` is the source's name for error messages (an ONNX node name or file:line:column). `first` is what sums
+    begin with in the place of zeros (`t10.core.first_partial`): operators that are planned have none.
     """
 
     name: str
@@ -146,6 +147,7 @@ class OperatorSpec:
     epilogue_inputs: tuple[Operand, ...] = ()
     selectors: tuple[Selector, ...] = ()
     location: str = ""
+    first: Operand | None = None
 
     def __post_init__(self) -> None:
         """Refuse expressions that no plan could execute."""

@@ -26,6 +26,7 @@ def nameless(spec: OperatorSpec) -> OperatorSpec:
         inputs=tuple(renamed(o, f"input {i}") for i, o in enumerate(spec.inputs)),
         epilogue_inputs=tuple(renamed(o, f"epilogue input {i}") for i, o in enumerate(spec.epilogue_inputs)),
         output=renamed(spec.output, "the output"),
+        first=spec.first and renamed(spec.first, "first partials"),
     )
 
 

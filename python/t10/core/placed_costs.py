@@ -8,8 +8,9 @@ from math import prod
 from typing import Protocol, TypeVar, runtime_checkable
 
 from t10.core.contiguous_parts import is_cut
-from t10.core.costs import Costs, nest_cycles
+from t10.core.costs import Costs, computed, nest_cycles
 from t10.core.expression import OperatorSpec
+from t10.core.first_partial import split_arrivals
 from t10.core.loads import Places, shared_places
 from t10.core.plan import OperatorPlan
 from t10.core.products import hands_on_rounded, n_nest_operands
@@ -72,7 +73,7 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
             # What never arrives lies nowhere; whoever executes the plan says so.
             result[spec.name] = costs
             continue
-        lies = _lies(spec, scheduled, places)
+        lies = _lies(computed(costs, spec, scheduled.active.plan), spec, scheduled, places)
         if lies not in known:
             known[lies] = costs.lying(lies)
         result[spec.name] = known[lies]
@@ -94,6 +95,7 @@ def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> in
         any(spec.extents[axis] % plan.box[axis] for axis in spec.reduction_axes) or is_cut(spec, plan)
     ):
         return 0
+    spec = computed(costs, spec, plan)
     rotatable, epilogue = n_nest_operands(spec), len(spec.epilogue_inputs) + 2
     lies = StepLies(Lie.best(rotatable), Lie.best(2), Lie.best(epilogue))
     anything, zeros = (costs.lying(replace(lies, has_zeros=has_zeros)) for has_zeros in (False, True))
@@ -105,12 +107,15 @@ def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:
     return {b.name: TileRange(memory.base + b.address_bytes, b.size_bytes, memory) for b in plan.buffers}
 
 
-def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str, TileRange]) -> StepLies:
-    """Return how the operands of an operator's steps lie."""
+def _lies(
+    run: OperatorSpec, spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str, TileRange]
+) -> StepLies:
+    """Return how the operands of an operator's steps lie; `run` is the operator as cores compute it."""
     value, accumulator = f"value:{spec.output.name}", f"accumulator:{spec.name}"
     accumulator = accumulator if accumulator in places else value
     arrivals = [each.buffer for each in sorted(scheduled.arrivals, key=lambda each: each.operand)]
     n_inputs = len(spec.inputs)
+    first, later = split_arrivals(run, spec, arrivals)
 
     rotatable = (*arrivals[:n_inputs], accumulator)
     rotating = [name for name, ft in zip(rotatable, scheduled.active.plan.ft, strict=True) if prod(ft) > 1]
@@ -122,9 +127,9 @@ def _lies(spec: OperatorSpec, scheduled: ScheduledOperator, places: Mapping[str,
     is_shift_apart = all(are_apart(places[name], places[SHIFT]) for name in rotating)
 
     return StepLies(
-        sub_task=lie(*rotatable[:-1], *sums, rotatable[-1]),
+        sub_task=lie(*rotatable[:-1], *first, *sums, rotatable[-1]),
         combine=lie(SHIFT, accumulator) if SHIFT in places else Lie.best(2),
-        end=lie(accumulator, *arrivals[n_inputs:], value),
+        end=lie(accumulator, *later, value),
         places=shared_places(places[SHIFT], [places[accumulator]]) if SHIFT in places else None,
         shift_places=None
         if is_shift_apart

@@ -51,17 +51,23 @@ def _type_of(spec: OperatorSpec, value: int) -> str:
 
 def summed(body: ScalarFunction, n_unread: int = 0) -> ScalarFunction:
     """Return a body without its last rounding, behind whose inputs come so many that it does not read."""
+    return with_unread(ScalarFunction(body.n_inputs, body.ops[:-1], body.ops[-1].operands[0]), n_unread)
+
+
+def with_unread(body: ScalarFunction, n_unread: int) -> ScalarFunction:
+    """Return a body behind whose inputs come so many that it does not read."""
     ops = tuple(
         replace(op, operands=tuple(v + n_unread * (v >= body.n_inputs) for v in op.operands))
         for op in body.ops
     )
-    result = body.ops[-1].operands[0]
-    return ScalarFunction(body.n_inputs + n_unread, ops[:-1], result + n_unread * (result >= body.n_inputs))
+    return ScalarFunction(
+        body.n_inputs + n_unread, ops, body.result + n_unread * (body.result >= body.n_inputs)
+    )
 
 
 def n_nest_operands(spec: OperatorSpec) -> int:
-    """Return how many operands a sub-task has: inputs, sums in the shift buffer if there are any, accumulators."""
-    return len(spec.rotatable) + hands_on_rounded(spec)
+    """Return how many operands a sub-task has: inputs, first partials or sums in the shift buffer, accumulators."""
+    return len(spec.rotatable) + (spec.first is not None) + hands_on_rounded(spec)
 
 
 def zero_padded_axes(spec: OperatorSpec, plan: OperatorPlan) -> frozenset[int]:

@@ -23,7 +23,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.operator_body import loop_statements, rotating_operands
 from t10.core.plan import OperatorPlan
-from t10.core.products import hands_on_rounded, summed, zero_padded_axes
+from t10.core.products import hands_on_rounded, summed, with_unread, zero_padded_axes
 from t10.core.program import Fill, Shift, Statement, SubTask
 from t10.core.task import TaskOperand
 from t10.core.task_nest import axis_strides, named_axes
@@ -107,13 +107,21 @@ def _filled(
 def sub_task_nest(spec: OperatorSpec, plan: OperatorPlan) -> VertexNest:
     """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names.
 
-    Where sums are rounded to be handed on, the last input is room for them as they grow: nothing is read there.
+    Where sums are rounded to be handed on, the last input is room for them as they grow: nothing is read there. Where
+    they begin with partials, these are the last input.
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = tuple(
         (str(slot), TaskOperand(dtype, axis_strides(operand, geometry.window_lengths(plan, slot))))
         for slot, (operand, dtype) in enumerate(zip(spec.rotatable, dtypes, strict=True))
     )
+    if spec.first is not None:
+        *inputs, (_, output) = operands
+        strides = axis_strides(spec.first, geometry.window_lengths(plan, len(spec.inputs)))
+        first, last = (str(len(inputs) + n) for n in range(2))
+        with_first = (*inputs, (first, TaskOperand(spec.first.dtype, strides)), (last, output))
+        body = with_unread(spec.body, 1)
+        return VertexNest(body, spec.combine, spec.reduction_axes, with_first, first=len(inputs))
     if not hands_on_rounded(spec):
         return VertexNest(spec.body, spec.combine, spec.reduction_axes, operands, spec.selectors)
     *inputs, (_, output) = operands

@@ -2,7 +2,7 @@
 
 ```
 for every point p of the axes that are not in `reduction_axes`:
-    acc = neutral element of combine if initial else output[p . strides]
+    acc = (input `first` at p . strides, or the neutral element of combine) if initial else output[p . strides]
     for every point of the reduction axes (that satisfies every selector):
         acc = combine(acc, body(inputs[i] at p . strides of input i))
     output[p . strides] = acc
@@ -41,8 +41,9 @@ class Task:
     """A loop nest on one core; see the module's docstring.
 
     Operands are numbered inputs first, then the output. `origin` is the global index of the first point per axis, which
-    `index` operations of the body and selectors refer to (all 0 where there are none). `apart` holds pairs of operand
-    numbers, the smaller first, that lie in different memory elements on every core: one bundle may access both.
+    `index` operations of the body and selectors refer to (all 0 where there are none). `first` is the number of an
+    input that the body does not read, with which sums begin. `apart` holds pairs of operand numbers, the smaller first,
+    that lie in different memory elements on every core: one bundle may access both.
     """
 
     extents: AxisSizes
@@ -55,6 +56,7 @@ class Task:
     selectors: tuple[Selector, ...] = ()
     origin: AxisSizes = ()
     apart: frozenset[tuple[int, int]] = field(default_factory=frozenset[tuple[int, int]])
+    first: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse rows of unequal length."""

@@ -27,6 +27,8 @@ class VertexNest:
     reduction_axes: AxisSizes
     operands: tuple[tuple[str, TaskOperand], ...]
     selectors: tuple[Selector, ...] = ()
+    first: int | None = None
+    """The number of the operand that combining begins with, where work begins (see `Task`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +136,7 @@ def _task(
         selectors=nest.selectors,
         origin=origin,
         apart=lie.apart,
+        first=nest.first if initial else None,
     )
 
 

@@ -292,7 +292,8 @@ def _computed(spec: OperatorSpec) -> tuple[Hashable, ...]:
     """Return all that tasks of compute steps have of an operator: no extents, no shapes, nothing that follows."""
     operands = tuple([(operand.dims, operand.dtype) for operand in spec.inputs])
     kinds = tuple([axis.kind for axis in spec.axes])
-    return kinds, operands, spec.output.dims, spec.acc_dtype, spec.combine, spec.body, spec.selectors
+    first = spec.first and (spec.first.dims, spec.first.dtype)
+    return kinds, operands, spec.output.dims, spec.acc_dtype, spec.combine, spec.body, spec.selectors, first
 
 
 def _each(kept: Kept, boxes: Ints, task_of: Callable[[AxisSizes], Task]) -> Ints:

@@ -23,7 +23,15 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.costs import GroupCosts, PartCosts, WindowCosts, crossing_cycles, links_of, sees_shifts
+from t10.core.costs import (
+    FirstCosts,
+    GroupCosts,
+    PartCosts,
+    WindowCosts,
+    crossing_cycles,
+    links_of,
+    sees_shifts,
+)
 from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
 from t10.core.links import Links
 from t10.core.loads import Loads, MoveRates
@@ -184,6 +192,12 @@ class CustomCostModel(PlainForms):
         if isinstance(self.base, PartCosts) and self.own_cost(spec) is None:
             return self.base.part_cycles(spec, plan)
         return None
+
+    def takes_first(self, spec: OperatorSpec) -> bool:
+        """Return whether sums begin with a bias where they can, where operators are left to the base."""
+        return (
+            isinstance(self.base, FirstCosts) and self.own_cost(spec) is None and self.base.takes_first(spec)
+        )
 
     def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
         """Return whether some core's accumulators are filled before the first step, where the base says."""

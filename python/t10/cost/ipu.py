@@ -10,7 +10,7 @@ from math import inf, prod
 import numpy as np
 
 from t10.chip import ChipSpec, load_chip
-from t10.codelets.compile import own_digest
+from t10.codelets.compile import may_be_own, own_digest
 from t10.core.arrays import Bools, Ints
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape, window_lengths
@@ -88,7 +88,9 @@ class IpuCostModel(PlainForms):
     def steps_alike(self, spec: OperatorSpec) -> Hashable:
         """Return all of an operator but what follows its steps; see `t10.cost.model.AlikeCosts`."""
         output = replace(spec.output, dtype=spec.acc_dtype)
-        alone = replace(spec, name="", output=output, epilogue=None, epilogue_inputs=(), location="")
+        alone = replace(
+            spec, name="", output=output, epilogue=None, epilogue_inputs=(), location="", first=None
+        )
         return own_digest(), alone
 
     def reductions_alike(self, spec: OperatorSpec) -> Hashable:
@@ -138,6 +140,10 @@ class IpuCostModel(PlainForms):
         """Return by loop positions the cycles of a sub-task's parts; see `t10.core.costs.PartCosts`."""
         is_exact = self.is_counted and not self.is_least
         return counted.part_cycles(self.chip, self.lies, spec, plan) if is_exact else None
+
+    def takes_first(self, spec: OperatorSpec) -> bool:
+        """Return whether sums begin with a bias where they can: somebody's own codelets would not match them."""
+        return self.is_counted and not may_be_own(spec.body)
 
     def fills(self, spec: OperatorSpec, plan: OperatorPlan) -> bool:
         """Return whether some core's accumulators are filled before the first step."""

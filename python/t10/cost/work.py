@@ -8,7 +8,7 @@ from math import lcm, prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.core.products import hands_on_rounded, summed
+from t10.core.products import hands_on_rounded, summed, with_unread
 from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
@@ -42,7 +42,9 @@ def step(
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = [_in_window(*each, pace or box) for each in zip(spec.rotatable, dtypes, windows, strict=True)]
-    is_rounded = hands_on_rounded(spec)
+    is_rounded, has_first = hands_on_rounded(spec), spec.first is not None
+    if spec.first is not None:
+        operands = [*operands[:-1], _operand(spec.first, windows[-1]), operands[-1]]
     if is_rounded:
         sums = TaskOperand("f32", (0,) * len(box), WIDE_BYTES, is_interleaved=True)
         operands = [*operands[:-1], sums, operands[-1]]
@@ -52,11 +54,12 @@ def step(
             inputs=tuple(operands[:-1]),
             output=operands[-1],
             combine=spec.combine,
-            body=summed(spec.body, 1) if is_rounded else spec.body,
+            body=summed(spec.body, 1) if is_rounded else with_unread(spec.body, int(has_first)),
             reduction_axes=spec.reduction_axes,
             initial=initial or spec.combine == "none",
             selectors=spec.selectors,
             origin=(0,) * len(box),
+            first=len(spec.inputs) if has_first and initial else None,
         )
     )
 

@@ -17,7 +17,7 @@ def epilogue_work(
     builder: Builder, cost: CostModel, context: OperatorContext
 ) -> Iterator[tuple[VertexNest, Work, int]]:
     """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
-    spec, plan = context.spec, context.plan
+    spec, plan = context.run, context.plan
     reduced = "scatter" if context.is_scattered else "none" if plan.reduce == "none" else "all"
     charged = replace(plan, reduce=reduced)
     key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)

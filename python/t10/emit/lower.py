@@ -11,8 +11,10 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core import geometry
 from t10.core.chunks import chunk_slots
+from t10.core.costs import computed
 from t10.core.device import DeviceProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
+from t10.core.first_partial import split_arrivals
 from t10.core.graph import TensorValue
 from t10.core.placed_costs import placed_costs, reads_left_over
 from t10.core.plan import OperatorPlan
@@ -121,13 +123,14 @@ class _Lowering:
         plan = scheduled.active.plan
         arrivals = {arrival.operand: arrival for arrival in scheduled.arrivals}
         operands = [self._operand(spec, plan, arrivals[number]) for number in sorted(arrivals)]
-        n_inputs = len(spec.inputs)
         accumulator, result = self._output(spec, scheduled)
+        run = computed(self.costs[spec.name], spec, plan)
         context = OperatorContext(
             spec,
+            run,
             plan,
-            tuple(operands[:n_inputs]),
-            tuple(operands[n_inputs:]),
+            tuple(operands[: len(spec.inputs)]),
+            *split_arrivals(run, spec, operands),
             accumulator,
             result,
             ((0,) * len(spec.axes),) * len(spec.rotatable),

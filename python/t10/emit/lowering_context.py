@@ -12,11 +12,16 @@ from t10.core.program import Reduce, Shift, Statement
 
 @dataclass(frozen=True, slots=True)
 class OperatorContext:
-    """One operator between two statements; variables by name: inputs, epilogue inputs, accumulator, result."""
+    """One operator between two statements; variables by name: inputs, epilogue inputs, accumulator, result.
+
+    `run` is the operator as cores compute it: its sums may begin with `first` partials, which its epilogue lacks then.
+    """
 
     spec: OperatorSpec
+    run: OperatorSpec
     plan: OperatorPlan
     inputs: tuple[str, ...]
+    first: tuple[str, ...]
     epilogue_inputs: tuple[str, ...]
     accumulator: str
     result: str

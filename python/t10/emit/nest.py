@@ -24,14 +24,14 @@ def sub_task(
     builder: Builder, cost: CostModel, context: OperatorContext, positions: AxisSizes, begins: Cores
 ) -> list[Step]:
     """Return the executions of one sub-task, one per part; `begins` (cores,) where its outputs hold nothing yet."""
-    spec, plan, whole = context.spec, context.plan, context.whole
+    spec, plan, whole = context.run, context.plan, context.whole
     note = f"box {'x'.join(map(str, plan.box))} at position {list(positions)}"
     key = ("sub-task", builder.kind_of(spec), plan, whole, positions, begins.tobytes())
     made = builder.once(key, lambda: tuple(sub_task_work(spec, plan, positions, begins, whole)))
     adds = spec.combine != "none" and not begins.any()
     cycles = step_part_cycles(cost, spec, plan, positions, adds=adds)
     sums = (builder.shift_buffer("f32"),) if hands_on_rounded(spec) else ()
-    names = (*context.inputs, *sums, context.accumulator)
+    names = (*context.inputs, *context.first, *sums, context.accumulator)
     # Of steps in one part, all but the first of others have no cycles of their own.
     each = (*cycles, *(0,) * len(made))[: len(made)]
     booked = zip(renamed(made, names), each, strict=True)

@@ -20,6 +20,18 @@ const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int fro
   }}
 }};
 """
+FIRST_ROW = """\
+const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins, long place) {{
+  for (int column = from; column < {columns}; ++column) {{
+    {out} &sum = out[out_byte / {out_bytes} + column];
+    float total = begins ? float(first[place / {out_bytes} + column]) : float(sum);
+    for (int k = 0; k < depth; ++k)
+      total += float(xs[x_byte / {in_bytes} + k]) *
+               float(ws[(w_byte + (column - from) * long(w_row)) / {in_bytes} + k]);
+    sum = {out}(total);
+  }}
+}};
+"""
 ROUNDING_ROW = """\
 const auto row = [&](long x_byte, long w_byte, long out_byte, int depth, int from, bool begins, int place) {{
   for (int column = from; column < {columns}; ++column) {{
@@ -72,7 +84,7 @@ def reference_text(structure: Structure) -> str:
     """Return the body of `compute`."""
     engine = structure.engine
     text = _copy_text(structure, CPP[engine.in_dtype])
-    text += (ROUNDING_ROW if engine.rounding else ROW).format(
+    text += (ROUNDING_ROW if engine.rounding else FIRST_ROW if structure.has_first else ROW).format(
         out=CPP[engine.out_dtype],
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
@@ -81,7 +93,9 @@ def reference_text(structure: Structure) -> str:
     )
     rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
     rows = rows.replace("{workers}", str(N_WORKERS))
-    text += rows.replace("from, begins);", "from, begins, i);") if engine.rounding else rows
+    place = "i" if engine.rounding else "out_byte"
+    is_placed = engine.rounding or structure.has_first
+    text += rows.replace("from, begins);", f"from, begins, {place});") if is_placed else rows
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))
 
 

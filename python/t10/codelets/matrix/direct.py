@@ -25,6 +25,8 @@ NO_REGISTERS = Registers("", "", "", "", "", "", "", "")
 ONE_COLUMN, TWIN = Kit(BLOCK_WORDS, 1, ends_half=True), Kit(BLOCK_WORDS, 1, is_twin=True)
 FEW_ROWS = 4
 """Rows of the longest loop up to which accesses one by one may be the fastest."""
+QUAD = 4
+"""First partials that are widened together."""
 MOST_SKIPPED = 5
 """Loads of words in between that take less time than a new address for the next channel."""
 
@@ -72,6 +74,8 @@ class Direct:
         paces = [pace_word(structure.kit, x, n * row.out, per_store) for x in (row.x, 0)]
         pace = paces[0] or paces[1] or 0
         words |= {"pace": pace}
+        quads = divmod(product.columns.extent // QUAD, N_WORKERS)
+        words |= {"first_share": quads[0], "first_rest": quads[1]}
         words |= {
             "adds": int(not product.task.initial),
             "out_back": self.columns_back * product.engine.out_bytes,
@@ -124,6 +128,12 @@ class Direct:
     @property
     def scratch_bytes(self) -> int:
         """Return the bytes of scratch memory."""
+        first = self.product.columns.extent * self.product.engine.out_bytes
+        return self.first_at + (first if self.structure.has_first else 0)
+
+    @property
+    def first_at(self) -> int:
+        """Return where in scratch memory first partials are widened to."""
         return self.w_copy_at + (self.w_lines.size_bytes if self.w_lines else 0)
 
     def _steps(self, number: int, one: Pass) -> tuple[ProductLoop, ...]:
@@ -170,24 +180,35 @@ def directs(product: Product) -> Iterator[Direct]:
         return
     back = n_blocks * width - product.columns.extent
     least_rows = shared.least_rows
+    has_first = product.task.first is not None
+    if has_first and product.copies and product.copies.w and len(passes) > 1:
+        # Copying takes the registers of workers, whose setup goes on with the beginning of sums.
+        return
     for begin, add in _worth_trying(engine, kit, shared, *_accesses(product, kit, passes[0].levels)):
         begins, adds = begin if initial or many else None, add if many or not initial else None
         structure = Structure(
             engine,
             kit,
             has_segments=len(product.rows) > 1,
-            has_few=least_rows < _least_rows(engine, kit, begins, adds),
+            has_few=least_rows < _least_rows(engine, kit, begins, adds, has_first=has_first),
             overlaps=back > 0,
             begin=begins,
             add=adds,
             passes=tuple(one.kind for one in passes),
             stage=product.copies.stage if product.copies else None,
+            has_first=has_first,
         )
         if _is_wide(product, structure, tuple(passes), back):
             structure = replace(structure, is_wide=True)
         yield Direct(product, structure, tuple(passes), shared, back, lines)
     pairs = Sharing(product.n_rows // 2, product.n_rows // 2, 1)
-    if kit == ONE_COLUMN and len(passes) == 1 and pairs.least_rows > 1 and _are_twins(product):
+    if (
+        kit == ONE_COLUMN
+        and not has_first
+        and len(passes) == 1
+        and pairs.least_rows > 1
+        and _are_twins(product)
+    ):
         twin = Structure(
             engine, TWIN, has_segments=False, has_few=False, overlaps=False,
             begin="pair" if initial or many else None, add="pair" if many or not initial else None,
@@ -318,9 +339,11 @@ def _is_wide(product: Product, structure: Structure, passes: tuple[Pass, ...], b
 
 
 @lru_cache(maxsize=256)
-def _least_rows(engine: Engine, kit: Kit, begin: Access | None, add: Access | None) -> int:
+def _least_rows(
+    engine: Engine, kit: Kit, begin: Access | None, add: Access | None, *, has_first: bool = False
+) -> int:
     """Return the fewest rows that all row loops can do."""
-    loops: tuple[tuple[Access | None, bool], ...] = ((begin, False), (add, True))
+    loops: tuple[tuple[Access | None, bool], ...] = ((begin, has_first), (add, True))
     return max(
         Stream(engine, kit, adds, access, NO_REGISTERS).least_rows
         for access, adds in loops
@@ -413,6 +436,8 @@ def _accesses(product: Product, kit: Kit, levels: tuple[ProductLoop, ...]) -> tu
         and all(loop.x % WIDE_BYTES == 0 and loop.out % WIDE_BYTES == 0 for loop in levels)
     )
     begin: Access = "pair" if is_apart and paced else "cross" if is_cross and paced else "single"
+    if task.first is not None:
+        begin = _first_access(product, is_apart=is_apart) if paced else "single"
     add: Access = "single"
     if is_apart and paced:
         add = "pair"
@@ -421,6 +446,16 @@ def _accesses(product: Product, kit: Kit, levels: tuple[ProductLoop, ...]) -> tu
     if is_apart and paced and out_banks:
         add = "triple"
     return begin, add
+
+
+def _first_access(product: Product, *, is_apart: bool) -> Access:
+    """Return which accesses may share a bundle where sums begin with partials from scratch memory.
+
+    That is demanded apart from operands where it can be had: from interleaved ones.
+    """
+    if not is_apart or product.copies or not product.x_operand.is_interleaved:
+        return "single"
+    return "triple" if product.task.output.is_interleaved else "pair"
 
 
 def _load(product: Product, first: int, last: int, levels: list[ProductLoop]) -> Load:

@@ -44,8 +44,8 @@ class MatrixFamily:
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where it is no product of two operands of the engine's types."""
         best = least_counted(task, (*map(compiled, ways(task)), *dots(task)))
-        if best is None:
-            return None
+        if best is None or task.first is not None:
+            return best
         cycles = cycles_where_it_lies(task, best)
         if not _may_take_less(task, cycles):
             return best
@@ -85,6 +85,7 @@ def compiled(found: Direct) -> Compiled:
     n_inputs = len(product.task.inputs)
     pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(n_inputs)}
     pointers |= {"sums": Pointer(n_inputs - 1), "scratch": Scratch()}
+    pointers |= {"first": Pointer(n_inputs - 1), "first_room": Scratch(found.first_at)}
     codelet = _codelet(structure)
     words = tuple([pointers.get(one.name) or numbers[one.name] for one in codelet.fields])
     return Compiled(codelet, words, found.scratch_bytes)
@@ -112,9 +113,13 @@ def _codelet(structure: Structure) -> Codelet:
             wide_weights,
         ),
         "scratch": Field("scratch", "scratch", "", 8),
+        "first_room": Field("first_room", "scratch", "", 8),
         "out": Field("out", "inout", engine.out_dtype, out_align, bool(accesses & BANKED)),
     }
     apart = (("scratch" if structure.copies_x else "x", "out"),) if accesses & APART else ()
+    if structure.has_first:
+        fields["first"] = Field("first", "in", engine.in_dtype, 8)
+        apart += _first_apart(structure)
     if engine.rounding:
         fields["sums"] = Field("sums", "inout", "f32", 16 if structure.is_wide else 8, "triple" in accesses)
         fields["out"] = Field("out", "inout", engine.out_dtype, 8)
@@ -129,6 +134,12 @@ def _codelet(structure: Structure) -> Codelet:
         structure.stack_bytes,
         apart,
     )
+
+
+def _first_apart(structure: Structure) -> tuple[tuple[str, str], ...]:
+    """Return which fields lie apart, besides, where sums begin with a row of partials in scratch memory."""
+    pairs = (("first_room", "x"), ("first_room", "out"))
+    return {"triple": pairs, "pair": pairs[:1]}.get(structure.begin or "", ())
 
 
 def _rounding_apart(structure: Structure) -> tuple[tuple[str, str], ...]:

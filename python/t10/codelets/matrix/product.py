@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from t10.codelets.matrix.copying import Copies
-from t10.codelets.matrix.engine import Engine, engine_for
+from t10.codelets.matrix.engine import WORD_BYTES, Engine, engine_for
 from t10.core.products import SUMS_BYTES, is_product
 from t10.core.task import Task, TaskOperand
 
@@ -80,8 +80,8 @@ def products(task: Task) -> Iterator[Product]:
     """Yield every way to see a task as a product: which input streams, which axes are inner and columns."""
     if task.combine != "sum" or task.selectors or not task.reduction_axes or not is_product(task.body):
         return
-    first, second, *sums = (operand.dtype for operand in task.inputs)
-    engine = engine_for(first, task.output.dtype, rounds=bool(sums))
+    first, second, *others = (operand.dtype for operand in task.inputs)
+    engine = engine_for(first, task.output.dtype, rounds=bool(others) and task.first is None)
     if engine is None or first != second:
         return
     if (task.body.ops[-1].dtype != task.output.dtype) != bool(engine.rounding):
@@ -92,7 +92,26 @@ def products(task: Task) -> Iterator[Product]:
         for inner in parts.inner_axes():
             for column in parts.column_axes():
                 found = parts.product(inner, column)
-                yield _in_room(found) if engine.rounding else found
+                if task.first is None or (column is not None and begins_with_row(found, column)):
+                    yield _in_room(found) if engine.rounding else found
+
+
+def begins_with_row(product: Product, column: int) -> bool:
+    """Return whether a product's sums can begin with the partials of its task, a row of them along `column`."""
+    task, engine = product.task, product.engine
+    assert task.first is not None
+    row = task.inputs[task.first]
+    is_row = row.strides[column] == 1 and not any(s for a, s in enumerate(row.strides) if a != column)
+    return (
+        is_row
+        and (row.dtype, engine.in_dtype, engine.out_dtype) == ("f16", "f16", "f32")
+        and row.align_bytes >= WORD_BYTES
+        and product.columns.extent == task.extents[column]
+        and product.columns.extent % engine.columns == 0
+        and product.inner.extent >= engine.depth
+        and len(product.rows) == 1
+        and not product.outs
+    )
 
 
 def _in_room(product: Product) -> Product:

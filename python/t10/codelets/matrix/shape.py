@@ -29,6 +29,8 @@ from t10.core.tile import N_WORKERS
  FRAME_KEPT) = range(9)  # fmt: skip
 """Words of the supervisor's frame: addresses of input, output and the vertex's words; whether sums begin by adding, and
 the workers' entry for that; what is copied, where to, how; registers kept for the caller (two)."""
+FRAME_FIRST = FRAME_ADDS
+"""Where the first partials lie behind the output, in bytes, of sums that begin with a row of them."""
 FIRST_COUNTER = FRAME_KEPT + 2
 SHARE_WORDS = 6
 LINE_WORDS = (
@@ -118,7 +120,8 @@ class Structure:
     where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
     a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
     `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
-    rounds sums of several blocks, which begin and are added to in a place of their own.
+    rounds sums of several blocks, which begin and are added to in a place of their own; `has_first` where sums begin
+    with a row of partials, which are widened into scratch memory.
     """
 
     engine: Engine
@@ -132,6 +135,7 @@ class Structure:
     stage: Stage | None = None
     is_wide: bool = False
     end: Access | None = None
+    has_first: bool = False
 
     @property
     def accesses(self) -> frozenset[Access]:
@@ -141,7 +145,12 @@ class Structure:
     @property
     def has_both(self) -> bool:
         """Return whether sums may begin from zero or by adding, as a word tells."""
-        return self.begin is not None and self.add is not None and not self.engine.rounding
+        return (
+            self.begin is not None
+            and self.add is not None
+            and not self.engine.rounding
+            and not self.has_first
+        )
 
     @property
     def has_pace(self) -> bool:
@@ -174,7 +183,7 @@ class Structure:
         rows = ("few" if self.has_few else "") + ("segments" if self.has_segments else "rows")
         parts = ["Matrix", self.engine.name, f"k{self.kit.name}", rows]
         parts += [self.stage.name] if self.stage else []
-        parts += [f"begin_{self.begin}"] if self.begin else []
+        parts += [f"{'first' if self.has_first else 'begin'}_{self.begin}"] if self.begin else []
         parts += [f"add_{'wide_' if self.is_wide else ''}{self.add}"] if self.add else []
         parts += [f"end_{'wide_' if self.is_wide else ''}{self.end}"] if self.end else []
         parts += [kind.name for kind in self.passes]
@@ -186,6 +195,7 @@ class Structure:
         names += ["pace"] if self.has_pace else []
         names += ["adds"] if self.has_both else []
         names += ["sums"] if self.engine.rounding else []
+        names += ["first", "first_room", "first_share", "first_rest"] if self.has_first else []
         names += ["out_back"] if self.overlaps else []
         if self.has_segments:
             names += ["unit", "reciprocal", "segment_rows", "x_segment", "out_segment"]

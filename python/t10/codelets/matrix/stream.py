@@ -37,7 +37,11 @@ STEPPING: frozenset[Access] = frozenset(("single", "word"))
 
 
 JUMP_INPUT, JUMP_OUTPUT, STAY = 1, 2, 3
-"""Selectors of a pace: fields of the stride register (0 is one word on)."""
+JUMP_BACK = STAY
+"""Selectors of a pace: fields of the stride register (0 is one word on).
+
+Where sums begin with a row of partials, the last field goes back to its first word, and nothing stays.
+"""
 
 LOOPS = 1024
 WIDE_PARTIALS = 4
@@ -88,6 +92,9 @@ class Kit:
 class Stream:
     """The row loop of one kit: `accumulates` adds to the output, else it begins from zero.
 
+    One that has a `first_row` begins every row with the same partials, which lie in a place of their own: its first
+    row's are read through a pointer of their own. It is for whole blocks of an engine that takes a word per step.
+
     Of an engine that rounds sums, they lie row behind row in a place of their own: there loops begin and add. One that
     `rounds` gives results to the output instead, two steps' in a word.
     """
@@ -98,11 +105,12 @@ class Stream:
     access: Access
     registers: Registers
     rounds: bool = False
+    first_row: str = ""
 
     @property
     def is_beside(self) -> bool:
         """Return whether partials lie in a place of their own."""
-        return bool(self.engine.rounding)
+        return bool(self.engine.rounding or self.first_row)
 
     @property
     def lag(self) -> int:
@@ -174,7 +182,9 @@ class Stream:
         """Add one row by itself; pointers step on to the next."""
         access: Access = "word" if self.access == "word" else "single"
         code.items += _row(
-            Stream(self.engine, self.kit, self.accumulates, access, self.registers, self.rounds)
+            Stream(
+                self.engine, self.kit, self.accumulates, access, self.registers, self.rounds, self.first_row
+            )
         )
 
     def row(self) -> WorkerCode:
@@ -280,6 +290,8 @@ class Stream:
         )
         if plain or self.access in STEPPING:
             return loads.plain()
+        if self.first_row and has_partial and partial < steps:
+            return [f"ld64step {self.partial_register(partial)}, $mzero, {self.first_row}+=, 1"]
         if self.access == "packed":
             return loads.output_pair()
         return loads.paced()
@@ -318,7 +330,7 @@ class _Loads:
     @property
     def _result_jumps(self) -> bool:
         """Return whether rows of results may lie apart."""
-        return self.stream.rounds or not self.stream.is_beside
+        return self.stream.rounds or not self.stream.engine.rounding
 
     def plain(self) -> list[str]:
         """Return one access per bundle, each through its own pointer: store, partial, input."""
@@ -330,7 +342,11 @@ class _Loads:
         if self.partial is not None:
             register = self.stream.partial_register(self.partial)
             ends = self._ends(self.partial) and not self.stream.is_beside
-            found += self._output("ld", register, r.partial, ends=ends)
+            if self._ends(self.partial) and self.stream.first_row:
+                back = 1 - self.stream.kit.stores
+                found.append(f"ld64step {register}, $mzero, {r.partial}+=, {back}")
+            else:
+                found += self._output("ld", register, r.partial, ends=ends)
         if self.is_input:
             step = r.input_jump if self.input_ends else "1"
             found.append(f"ld64step {self.value}, $mzero, {r.input}+=, {step}")
@@ -376,7 +392,7 @@ class _Loads:
         # In a triple the quad of input and partial is loaded as one: an f32 word stays until its second step.
         split = triple and self.stream.engine.steps_per_word == 2
         first = (STAY if split else ahead) if load_input else (ahead if reload else STAY)
-        jump = 0 if self.stream.is_beside else JUMP_OUTPUT
+        jump = JUMP_BACK if self.stream.first_row else 0 if self.stream.is_beside else JUMP_OUTPUT
         second = (STAY if self.partial_is_last else jump) if self._ends(self.partial) else 0
         third = JUMP_OUTPUT if self._ends(self.result) and self._result_jumps else 0
         tail = f"{r.packed}+=, {r.pace}"
@@ -407,6 +423,11 @@ def pace_word(kit: Kit, input_row_bytes: int, output_row_bytes: int, words_per_s
     if any(not -512 <= jump < 512 for jump in jumps):
         return None
     return (jumps[0] & 0x3FF) | (jumps[1] & 0x3FF) << 10
+
+
+def back_pace(kit: Kit) -> int:
+    """Return the last field of a pace where rows begin with the same partials: back to the first word of them."""
+    return (1 - kit.stores & 0x3FF) << 20
 
 
 def jump_words(

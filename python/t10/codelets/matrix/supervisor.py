@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from t10.codelets.assembly import Assembly
 from t10.codelets.matrix.copying import copy_code
 from t10.codelets.matrix.engine import BLOCK_WORDS
+from t10.codelets.matrix.first import widening_code
 from t10.codelets.matrix.shape import (
     FIRST_COUNTER,
     FRAME_ADDS,
+    FRAME_FIRST,
     FRAME_INPUT,
     FRAME_KEPT,
     FRAME_LINES,
@@ -281,6 +283,16 @@ def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
     op(f"sync {LOCAL}")
 
 
+def widen_first(assembly: Assembly, structure: Structure) -> None:
+    """Write what has workers widen the first partials, and how far they lie behind the output."""
+    op = assembly.op
+    op("setzi $m6, .Lwiden")
+    op("runall $m6, $sp, 0")
+    op(f"ld32 $m6, $m0, $mzero, {structure.word('first_room')}")
+    op("sub $m6, $m6, $m3")
+    op(f"st32 $m6, $sp, $mzero, {FRAME_FIRST}")
+
+
 def codelet_text(structure: Structure) -> str:
     """Return the assembly of a codelet: the supervisor, then the workers."""
     assembly = Assembly()
@@ -298,6 +310,8 @@ def codelet_text(structure: Structure) -> str:
         op(f"st32 $m1, $sp, $mzero, {FRAME_SOURCE}")
         op(f"ld32 $m1, $m0, $mzero, {structure.word('scratch')}")
         copy_lines(assembly, "$m1", structure.word("x_lines"))
+    if structure.has_first:
+        widen_first(assembly, structure)
     nests = [_PassLoops(structure, number, assembly) for number in range(len(structure.passes))]
     for nest in nests:
         nest.write()
@@ -310,5 +324,7 @@ def codelet_text(structure: Structure) -> str:
     assembly.lines.append("  .worker")
     if structure.stage:
         copy_code(structure.engine, structure.stage).write(assembly)
+    if structure.has_first:
+        widening_code(structure).write(assembly)
     worker_code(structure).write(assembly)
     return assembly.text(structure.name, "supervisor", structure.stack_bytes)

@@ -13,6 +13,7 @@ from t10.codelets.matrix.code import WorkerCode
 from t10.codelets.matrix.engine import WORD_BYTES
 from t10.codelets.matrix.shape import (
     FRAME_ADDS,
+    FRAME_FIRST,
     FRAME_INPUT,
     FRAME_OUTPUT,
     FRAME_STATE,
@@ -20,7 +21,16 @@ from t10.codelets.matrix.shape import (
     Structure,
 )
 from t10.codelets.matrix.share import RECIPROCAL_BITS
-from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.share_code import share_code
+from t10.codelets.matrix.stream import (
+    STEPPING,
+    WIDE_PARTIALS,
+    Access,
+    Registers,
+    Stream,
+    back_pace,
+    output_steps,
+)
 from t10.codelets.matrix.twin import Twin
 
 REGION_0 = "TMEM_REGION0_BASE_ADDR"
@@ -40,8 +50,9 @@ def worker_code(structure: Structure) -> WorkerCode:
 
 def _stream(structure: Structure, registers: Registers, *, adds: bool) -> Stream:
     """Return the row loop that adds to the output, or begins from zero."""
-    access = structure.add if adds else structure.begin
-    return Stream(structure.engine, structure.kit, adds, access or "single", registers)
+    access = (structure.add if adds else structure.begin) or "single"
+    row = registers.input if structure.has_first and not adds else ""
+    return Stream(structure.engine, structure.kit, adds or bool(row), access, registers, first_row=row)
 
 
 def _choose(code: WorkerCode, structure: Structure) -> None:
@@ -51,19 +62,6 @@ def _choose(code: WorkerCode, structure: Structure) -> None:
         code.op("brnz $m5, .Lfirst")
 
 
-def _share(code: WorkerCode, structure: Structure) -> None:
-    """Add the worker's share of the units of rows: how many to $m2, the first to $m4; $m8 holds the vertex's words."""
-    code.op("get $m6, $WSR")
-    code.op("and $m6, $m6, 7")
-    code.op(f"ld32 $m4, $m8, $mzero, {structure.word('share')}")
-    code.op(f"ld32 $m5, $m8, $mzero, {structure.word('rest')}")
-    code.op("cmpult $m2, $m6, $m5")
-    code.op("add $m2, $m4, $m2")
-    code.op("min $m5, $m6, $m5")
-    code.op("mul $m4, $m6, $m4")
-    code.op("add $m4, $m4, $m5")
-
-
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """Rows evenly spaced: one loop per launch.
@@ -71,7 +69,8 @@ class _Rows:
     Kept: $m0 input offset of the first row, $m1 output address of the first row, $m3 pace, $m8 the vertex's words, $m9
     output offset of the first row, $m11 rows beyond the least of the adding loop, $m2 those beyond the least of the one
     that begins; $m7, $m10 jumps where plain pointers step, else where partials go on after a wide start, and the bytes
-    from row to row of the output.
+    from row to row of the output. Where sums begin with a row of partials, $m8 holds where those of a block lie, then
+    the pace that goes back to them.
     """
 
     structure: Structure
@@ -83,6 +82,10 @@ class _Rows:
         if self.structure.begin:
             code.label(".Lbegin")
             self._addresses(code)
+            if self.structure.has_first:
+                code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_FIRST}")
+                code.op("sub $m8, $m8, $m9")
+                code.op("add $m8, $m8, $m1")
             self._loop(code, adds=False)
         if self.structure.add:
             code.label(".Lfirst")
@@ -101,7 +104,7 @@ class _Rows:
         structure, word = self.structure, self.structure.word
         code.label(".Lsetup")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        _share(code, structure)
+        share_code(code, structure)
         for register, name, row in (("$m0", "x_row", "$m5"), ("$m9", "out_row", "$m10")):
             code.op(f"ld32 {row}, $m8, $mzero, {word(name)}")
             code.op(f"mul {register}, $m4, {row}")
@@ -120,10 +123,13 @@ class _Rows:
 
     @property
     def _keeps_count(self) -> bool:
-        """Return whether $m2 holds the rows beyond the least of the loop that begins sums."""
-        return (
-            self.structure.begin is not None and self.structure.add is not None and not self.structure.has_few
-        )
+        """Return whether $m2 holds the rows beyond the least of the loop that begins sums.
+
+        Where no way leads from the setup to a loop that adds, counting would miss that $m11 is kept for that.
+        """
+        structure = self.structure
+        has_loops = structure.begin is not None and structure.add is not None
+        return has_loops and not structure.has_few and not structure.has_first
 
     def _least(self) -> int:
         """Return the least rows of the loop whose count $m11 is: the adding one's, if there is one."""
@@ -153,7 +159,8 @@ class _Rows:
         access = self.structure.add if adds else self.structure.begin
         count = "$m11" if adds or self.structure.add is None else "$m2"
         output = "$m5" if access in STEPPING else "$m1"
-        registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", "$m3", count)
+        pace = "$m8" if self.structure.has_first and not adds else "$m3"
+        registers = Registers("$m6", "$m10", "$m4", output, "$m7", "$m4:5", pace, count)
         return _stream(self.structure, registers, adds=adds)
 
     def _row_loop(self, *, adds: bool) -> Stream | Twin:
@@ -164,26 +171,32 @@ class _Rows:
 
     def _loop(self, code: WorkerCode, *, adds: bool) -> None:
         stream = self._row_loop(adds=adds)
-        label = f".Lfew{'_add' if adds else ''}"
+        n = "_add" if adds else ""
+        label = f".Lfew{n}"
         count = stream.registers.count
         if count == "$m2" and not self._keeps_count:
             code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
         if self.structure.has_few:
             code.op(f"brneg {count}, {label}")
-        self._point(code, stream)
+        partials = "$m8" if self.structure.has_first and not adds else "$m1"
+        self._point(code, stream, partials)
         stream.write(code)
         code.op("exitz $mzero")
         if self.structure.has_few:
-            self._few(code, stream, label)
+            self._few(code, stream, n, partials)
 
-    def _point(self, code: WorkerCode, stream: Stream | Twin) -> None:
+    def _point(self, code: WorkerCode, stream: Stream | Twin, partials: str) -> None:
         """Set the pointers of a row loop."""
         aux = "" if stream.accumulates else "setzi $a7, 8"
         if stream.access == "packed":
             code.op("mov $m4, $m1")
         elif stream.access in STEPPING:
-            code.bundles([("mov $m4, $m1", "")] if stream.accumulates else [])
+            code.bundles([(f"mov $m4, {partials}", "")] if stream.accumulates else [])
             code.bundles([("mov $m5, $m1", aux)])
+        elif partials != "$m1":
+            code.op(f"tapack $m4:5, $m6, {partials}, $m1")
+            code.op(f"mov $m6, {partials}")
+            code.op(f"or $m8, $m3, {back_pace(self.structure.kit)}")
         else:
             second = "$m1"
             if stream.access == "cross":
@@ -191,18 +204,17 @@ class _Rows:
                 second = "$m4"
             code.bundles([(f"tapack $m4:5, $m6, {second}, $m1", aux)])
 
-    def _few(self, code: WorkerCode, stream: Stream | Twin, label: str) -> None:
+    def _few(self, code: WorkerCode, stream: Stream | Twin, n: str, partials: str) -> None:
         """Add the loop for fewer rows than the pipeline takes, none included."""
-        n = "_add" if stream.accumulates else ""
-        code.label(label)
+        code.label(f".Lfew{n}")
         code.op(f"add $m2, {stream.registers.count}, {stream.least_rows}")
         code.op(f"brz $m2, .Ldone{n}")
         code.op("add $m2, $m2, -1")
-        code.op("mov $m4, $m1")
+        code.op(f"mov $m4, {partials}")
         code.bundles([("mov $m5, $m1", "" if stream.accumulates else "setzi $a7, 8")])
         registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "", "", "")
         code.label(f".Lrow{n}")
-        _stream(self.structure, registers, adds=stream.accumulates).write_row(code)
+        _stream(self.structure, registers, adds=bool(n)).write_row(code)
         code.op(f"brnzdec $m2, .Lrow{n}")
         code.label(f".Ldone{n}")
         code.op("exitz $mzero")
@@ -273,7 +285,7 @@ class _Rounding:
         structure, word, kit = self.structure, self.structure.word, self.structure.kit
         code.label(".Lsetup")
         code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        _share(code, structure)
+        share_code(code, structure)
         for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
             code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
             code.op(f"mul {register}, $m4, $m5")
@@ -381,7 +393,7 @@ class _Segments:
         first = self.structure.first_share
         code.label(".Lsetup")
         op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        _share(code, self.structure)
+        share_code(code, self.structure)
         op(f"ld32 $m7, $m8, $mzero, {word('unit')}")
         op("mul $m2, $m2, $m7")
         op("mul $m4, $m4, $m7")

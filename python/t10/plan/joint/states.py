@@ -274,8 +274,11 @@ def _alike(
 
 
 def _thinned(front: Front, most: int, kept: Mapping[OperatorPlan, None]) -> Iterator[CostedPlan]:
-    """Yield plans of a front, evenly spread, and those that are kept in any case."""
-    thin = set(_spread(len(front), most))
+    """Yield plans of a front, evenly spread and the two fastest, and those that are kept in any case.
+
+    The fastest one may be no more than a little faster, and leave results as no other operator reads them.
+    """
+    thin = {*_spread(len(front) - 1, most - 1), len(front) - 1}
     yield from (each for number, each in enumerate(front) if number in thin or each.plan in kept)
 
 

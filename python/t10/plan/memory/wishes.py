@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
+from t10.core.costs import computed
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.first_partial import split_arrivals
 from t10.core.geometry import ring_length
 from t10.core.graph import Graph
 from t10.core.movement import operand_of
@@ -64,17 +66,18 @@ class Wishes:
         if not isinstance(self.cost, PlacedCosts):
             yield from _of_codelets(spec, scheduled, buffers)
             return
-        key = nameless(spec), scheduled.active.plan
+        run = computed(self.cost, spec, scheduled.active.plan)
+        key = nameless(run), scheduled.active.plan
         if key not in self._losses:
             self._losses[key] = tuple(_losses(self.cost.lying, *key))
         value, accumulator = f"value:{spec.output.name}", f"accumulator:{spec.name}"
         accumulator = accumulator if accumulator in buffers else value
         arrivals = [each.buffer for each in sorted(scheduled.arrivals, key=lambda each: each.operand)]
-        n_inputs = len(spec.inputs)
+        first, later = split_arrivals(run, spec, arrivals)
         names = {
-            "sub_task": (*arrivals[:n_inputs], *_sums(spec), accumulator),
+            "sub_task": (*arrivals[: len(spec.inputs)], *first, *_sums(spec), accumulator),
             "combine": (SHIFT, accumulator),
-            "end": (accumulator, *arrivals[n_inputs:], value),
+            "end": (accumulator, *later, value),
         }
         for step, operands, cycles in self._losses[key]:
             wished = tuple(dict.fromkeys(names[step][n] for n in operands))

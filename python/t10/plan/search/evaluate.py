@@ -24,11 +24,13 @@ from t10.core.costs import (
     sees_parts,
     sees_shifts,
     sees_windows,
+    takes_first,
     whole_cycles,
 )
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.first_partial import begun, may_begin
 from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
 from t10.core.links import Links
 from t10.core.part_lengths import whole_lengths
@@ -161,12 +163,29 @@ def compute_cycles(
     """
     steps, out_windows = ft.max(axis=1), lengths // ft[:, -1]
     if sees_windows(cost):
-        return _steps(spec, cost, steps, lengths, ft) + _ends(spec, cost, out_windows, members, is_whole)
+        total = np.zeros(len(lengths), np.int64)
+        begins = _begins_with_bias(spec, cost, steps, lengths, members)
+        for rows, each in ((np.flatnonzero(~begins), spec), (np.flatnonzero(begins), begun(spec))):
+            all_or_own = is_whole if is_whole is None else is_whole[rows]
+            total[rows] = _steps(each, cost, steps[rows], lengths[rows], ft[rows])
+            total[rows] += _ends(each, cost, out_windows[rows], members[rows], all_or_own)
+        return total
     n_out = partition_elements(spec.output, out_windows)
     chunk = chunk_slots_many(n_out, members)
     chunk = chunk if is_whole is None else np.where(is_whole, n_out, chunk)
     compute = steps.prod(axis=1) * cost.sub_task_cycles_many(spec, _boxes(lengths, steps))
     return compute + _epilogues(spec, cost, out_windows, chunk)
+
+
+def _begins_with_bias(
+    spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, members: Ints
+) -> Bools:
+    """Return under which candidates sums begin with a bias; see `t10.core.costs.computed`."""
+    found = np.zeros(len(steps), np.bool_)
+    if takes_first(cost, spec):
+        for row in np.flatnonzero((steps.prod(axis=1) == 1) & (members == 1)).tolist():
+            found[row] = may_begin(spec, tuple(lengths[row].tolist()))
+    return found
 
 
 def _boxes(lengths: Ints, steps: Ints) -> Ints:

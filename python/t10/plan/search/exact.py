@@ -21,10 +21,12 @@ from t10.core.costs import (
     plan_end_cycles,
     sees_parts,
     sees_shifts,
+    takes_first,
     window_fill_cycles,
 )
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.first_partial import begun, may_begin
 from t10.core.geometry import partition_shape
 from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
@@ -38,11 +40,14 @@ from t10.plan.search.part_bound import least_part_cycles
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
     | tuple[Literal["fill"], AxisSizes]
+    | tuple[Literal["begun", "begun_rest"], AxisSizes, tuple[AxisSizes, ...]]
     | tuple[Literal["rest"], AxisSizes, int]
     | tuple[Literal["nest", "cut_rest"], AxisSizes, FtRows]
 )
-"""A step over a box of windows; accumulators filled, over windows; reduction and epilogue among so many members;
+"""A step over a box of windows; accumulators filled, over windows; one step that begins with a bias, and the epilogue
+that it leaves; reduction and epilogue among so many members;
 all steps of a plan, which run in parts; reduction and epilogue of a plan, cut where windows wrap."""
+RESTS = ("rest", "cut_rest", "begun_rest")
 Chunk = tuple[int, int]
 """So many members, and the elements of each."""
 
@@ -75,9 +80,7 @@ class ExactPrices:
         total = 0.0
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
-            least = (
-                least_rest if part[0] in ("rest", "cut_rest") else 0.0 if part[0] == "fill" else least_step
-            )
+            least = least_rest if part[0] in RESTS else 0.0 if part[0] == "fill" else least_step
             if part[0] == "nest":
                 least *= prod(map(max, zip(*ft, strict=True)))
             cycles = self.known.get(part)
@@ -163,13 +166,18 @@ class ExactPrices:
         if spec.combine != "none":
             n_begin = prod(steps[axis] for axis in spec.output.axes) if ring == 1 else 0
         box = tuple([n // each for n, each in zip(lengths, steps, strict=True)])
+        n_members = prod(f_op[axis] for axis in spec.reduction_axes) // ring
+        if n_steps == n_members == 1 and takes_first(self.cost, spec) and may_begin(spec, lengths):
+            yield 1, ("begun", box, tuple(windows))
+            yield 1, ("begun_rest", box, tuple(windows))
+            return
         if n_steps > n_begin:
             yield n_steps - n_begin, ("add", box, tuple(windows))
         if n_begin:
             yield n_begin, ("begin", box, tuple(windows))
         else:
             yield 1, ("fill", windows[-1])
-        yield 1, ("rest", windows[-1], prod(f_op[axis] for axis in spec.reduction_axes) // ring)
+        yield 1, ("rest", windows[-1], n_members)
 
     def _cycles(self, part: Part) -> int:
         """Return the cycles of a part, from the cost model."""
@@ -191,7 +199,11 @@ class ExactPrices:
             return sum(n * self._cycles(each) for n, each in boxes)
         if part[0] == "fill":
             return window_fill_cycles(self.cost, spec, part[1])
-        return box_cycles(self.cost, spec, part[1], part[2], adds=part[0] == "add")
+        if part[0] == "begun_rest":
+            n_slots = prod(partition_shape(spec.output, part[2][-1]))
+            return end_cycles(self.cost, begun(spec), part[2][-1], 1, n_slots)
+        each = begun(spec) if part[0] == "begun" else spec
+        return box_cycles(self.cost, each, part[1], part[2], adds=part[0] == "add")
 
     def _rest(self, windows: AxisSizes, n_members: int, plan: OperatorPlan | None = None) -> int:
         """Return the cycles of reduction and epilogue over windows of the output that so many cores have sums of.

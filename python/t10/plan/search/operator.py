@@ -16,8 +16,9 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
-from t10.core.costs import links_of
+from t10.core.costs import links_of, takes_first
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.first_partial import begun
 from t10.core.legal import PlanRows
 from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
@@ -327,13 +328,15 @@ def _made(
     spec: OperatorSpec, rows: Ints, padding: float, ft: Ints | None, chip: ChipSpec, cost: CostModel
 ) -> _Space:
     least = least_costs(cost)
+    # No epilogue takes less than the one that a bias has left.
+    shortest = begun(spec) if takes_first(cost, spec) else spec
     return _Space(
         spec=spec,
         rows=np.ascontiguousarray(rows),
         ft=ft,
         task=search_task(spec, chip, cost, padding),
         cost=cost,
-        program=cost_program(least, spec, is_bound=least != cost),
+        program=cost_program(least, shortest, is_bound=least != cost),
     )
 
 

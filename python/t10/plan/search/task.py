@@ -10,8 +10,10 @@ from threading import Lock
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
+from t10.core.costs import takes_first
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.first_partial import begun
 from t10.core.lengths import line_axes
 from t10.core.runs import epilogue_run_axes
 from t10.core.tile import ALIGNMENT_BYTES
@@ -78,7 +80,7 @@ def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: fl
             _numbers(spec.output, acc_bytes, rotating[-1]),
         ),
         epilogue_inputs=tuple(_numbers(o, size_bytes(o.dtype), ()) for o in spec.epilogue_inputs),
-        epilogue_run_axes=_mask(epilogue_run_axes(spec)),
+        epilogue_run_axes=_mask(epilogue_run_axes(begun(spec) if takes_first(cost, spec) else spec)),
         has_accumulator=spec.acc_dtype != spec.output.dtype,
         result_item_bytes=size_bytes(spec.output.dtype),
         alignment_bytes=ALIGNMENT_BYTES,

@@ -1,0 +1,142 @@
+"""Biases as first partials: sums of products that begin with a row of numbers, which then nothing has to add.
+
+The matrix engine begins every sum with partials, zeros where there is nothing else. Where a core has the whole sum and
+computes it in one step, it begins with the bias that the epilogue would add first: `begun` is the operator that cores
+then compute. Its plan says so (`begins_with_bias`); the operator that is planned stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+
+from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.plan import OperatorPlan
+from t10.core.products import is_product, with_unread
+from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.task import Task, TaskOperand
+from t10.core.task_nest import axis_strides, simplified
+
+LEAST_ROWS, MOST_COLUMNS = 16, 2048
+"""Rows from which on the engine takes less time than the vector unit, and columns whose partials have room."""
+BLOCK_COLUMNS, BLOCK_TERMS, PAIR = 8, 16, 2
+"""Columns and terms of a block of the engine, and the columns of a word of its sums."""
+KEPT_OPERATORS = 4096
+
+
+def begun(spec: OperatorSpec) -> OperatorSpec:
+    """Return an operator whose sums begin with its bias; itself where it has none that they could begin with."""
+    number = bias_number(spec)
+    if number is None or spec.epilogue is None:
+        return spec
+    inputs = spec.epilogue_inputs
+    return replace(
+        spec,
+        epilogue=_without_bias(spec.epilogue, number),
+        epilogue_inputs=(*inputs[:number], *inputs[number + 1 :]),
+        first=inputs[number],
+    )
+
+
+def begins_with_bias(spec: OperatorSpec, plan: OperatorPlan) -> bool:
+    """Return whether the cores of a plan begin sums with the bias: each has whole ones, in one step."""
+    if prod(plan.steps) > 1 or any(plan.f_op[axis] > 1 for axis in spec.reduction_axes):
+        return False
+    return may_begin(spec, plan.lengths)
+
+
+def may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
+    """Return whether one step over parts of these lengths, which are whole along sums, may begin with the bias."""
+    return bias_number(spec) is not None and _may_begin(spec, lengths)
+
+
+def split_arrivals(
+    run: OperatorSpec, spec: OperatorSpec, names: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of first partials and of epilogue inputs where cores compute `run`.
+
+    `names` are those of all operands of the operator that is planned, `spec`.
+    """
+    epilogue, number = tuple(names[len(spec.inputs) :]), bias_number(spec)
+    if run.first is None or number is None:
+        return (), epilogue
+    return epilogue[number : number + 1], (*epilogue[:number], *epilogue[number + 1 :])
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def bias_number(spec: OperatorSpec) -> int | None:
+    """Return the number, among an operator's epilogue inputs, of the bias that its sums may begin with."""
+    is_sum = spec.combine == "sum" and not spec.selectors and spec.acc_dtype == "f32" and spec.first is None
+    if not is_sum or len(spec.inputs) != PAIR or spec.epilogue is None or not is_product(spec.body):
+        return None
+    number = _added_first(spec.epilogue)
+    if number is None or {spec.epilogue_inputs[number].dtype, *(o.dtype for o in spec.inputs)} != {"f16"}:
+        return None
+    bias = spec.epilogue_inputs[number]
+    return number if len(bias.axes) == 1 and sum(bias.axes <= o.axes for o in spec.inputs) == 1 else None
+
+
+def _added_first(function: ScalarFunction) -> int | None:
+    """Return the number of the epilogue input that is added to the accumulated value before all else is done."""
+    uses = Counter(value for op in function.ops for value in op.operands)
+    users = [op for op in function.ops if 0 in op.operands]
+    if len(users) != 1 or users[0].opcode != "arith.addf" or function.result < function.n_inputs:
+        return None
+    (other,) = [value for value in users[0].operands if value] or [0]
+    if other < function.n_inputs or uses[other] != 1:
+        return None
+    widening = function.ops[other - function.n_inputs]
+    source = widening.operands[0] if widening.opcode == "arith.extf" else 0
+    is_last = function.ops[function.result - function.n_inputs] is users[0]
+    is_bias = 0 < source < function.n_inputs and uses[source] == 1 and not is_last
+    return source - 1 if is_bias else None
+
+
+def _without_bias(function: ScalarFunction, number: int) -> ScalarFunction:
+    """Return an epilogue that takes the sum of the accumulated value and an input in the place of the value."""
+    source = number + 1
+    places: dict[int, int] = {v: v - (v > source) for v in range(function.n_inputs) if v != source}
+    ops: list[ScalarOp] = []
+    for value, op in enumerate(function.ops, function.n_inputs):
+        if source in op.operands:
+            continue
+        if 0 in op.operands:
+            places[value] = 0
+            continue
+        places[value] = function.n_inputs - 1 + len(ops)
+        ops.append(replace(op, operands=tuple(places[v] for v in op.operands)))
+    return ScalarFunction(function.n_inputs - 1, tuple(ops), places[function.result])
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
+    """Return whether code begins sums over parts of these lengths with the bias: rows and columns of a matrix."""
+    first = begun(spec).first
+    assert first is not None
+
+    def operand(each: Operand, dtype: str) -> TaskOperand:
+        return TaskOperand(dtype, axis_strides(each, lengths))
+
+    inputs = (*(operand(each, each.dtype) for each in spec.inputs), operand(first, first.dtype))
+    task = simplified(
+        Task(
+            lengths,
+            inputs,
+            operand(spec.output, spec.acc_dtype),
+            spec.combine,
+            with_unread(spec.body, 1),
+            spec.reduction_axes,
+            first=PAIR,
+        )
+    )
+    if task.reduction_axes != (2,) or len(task.extents) != 3:
+        return False
+    (m, n, k), rows = task.extents, [operand.strides for operand in task.operands]
+    x, w = sorted(rows[:PAIR], key=lambda strides: strides[0] == 0)
+    terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
+    is_matrix = x[1:] == (0, 1) and w[0] == 0 and w[2] == 1 and rows[2] == (0, 1, 0) and rows[3][1:] == (1, 0)
+    is_whole = n % BLOCK_COLUMNS == 0 and n <= MOST_COLUMNS and rows[3][0] % PAIR == 0
+    return is_matrix and is_whole and m >= LEAST_ROWS and min(k, terms) >= BLOCK_TERMS
