@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import CostModel
 from t10.dialect.mlir import ir
@@ -32,7 +33,7 @@ def operators_of(path: Path) -> tuple[OperatorSpec, ...]:
     """Return the operators of a model, fused as they are planned."""
     module = import_model(path).module
     with module.context, ir.Location.unknown():
-        return fused(module).graph.operators
+        return fused(module, load_chip("ipu-mk2")).graph.operators
 
 
 def bundled_kinds(cost: CostModel, models: tuple[Path, ...]) -> Iterator[tuple[Path, OperatorSpec]]:

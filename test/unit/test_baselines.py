@@ -38,7 +38,7 @@ PRICES = cost_model(given("t10-paper"), CHIP)
 def _read(name: str, *, joins: bool) -> tuple[Graph, Arrays, Arrays, Arrays]:
     imported = import_model(MODELS / f"{name}.onnx")
     with imported.module.context, ir.Location.unknown():
-        read = fused(imported.module, joins=joins)
+        read = fused(imported.module, CHIP, joins=joins)
     inputs, _ = split_reference(read_arrays(MODELS / f"{name}.npz"))
     weights = {**as_stored(imported.weights, read.graph.weights), **read.constants}
     return read.graph, weights, inputs, run_onnx_runtime(MODELS / f"{name}.onnx", inputs)
