@@ -128,6 +128,9 @@ class IpuCostModel(PlainForms):
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
+        if isinstance(steps, LeastSteps):
+            known = [windows[:, number] for number in range(windows.shape[1])]
+            return self.chip.launch_cycles + steps.sub_task(spec, boxes, known)
         if not isinstance(steps, CountedSteps):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)

@@ -65,11 +65,14 @@ LINE, RUN, ODD_RUN = 14, 17, 19
 """A line besides its words: any, one of contiguous f16, one that begins in the middle of 32 bits."""
 
 
-def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False) -> Column | None:
+def product_bound(
+    spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False, windows: Sequence[Boxes] | None = None
+) -> Column | None:
     """Return cycles (n,) that no way on the matrix engine falls below; None for what never goes there.
 
     Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `in_windows`, steps may add to
-    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part.
+    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part: in
+    `windows`, (n, axes) of each, where they are known.
     """
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
@@ -79,10 +82,11 @@ def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False)
         return None
     if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
         return product(boxes, ()) * VERTEX
+    known = () if windows is None else tuple(windows)
     ways = [
-        _Way(spec, boxes, engine, x, w, in_windows, cut)
-        for x, w in ((first, second), (second, first))
-        for cut in (_cuts(spec, x, w) if in_windows else ("",))
+        _Way(spec, boxes, engine, x, w, in_windows, (known[i], known[1 - i], known[2]) if known else (), cut)
+        for i, (x, w) in enumerate(((first, second), (second, first)))
+        for cut in (_cuts(spec, x, w) if in_windows and not known else ("",))
     ]
     return reduce(np.minimum, [way.cycles() for way in ways])
 
@@ -122,10 +126,10 @@ class _Inner:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A product with `x` streaming past blocks of `w`.
+    """A product with `x` streaming past blocks of `w`; both and the output lie in `windows` where these are known.
 
-    In longer windows columns or lines may be `cut`: columns are no longer than the output's last axis, lines of several
-    reduced axes are not contiguous.
+    In longer windows that are not, columns or lines may be `cut`: columns are no longer than the output's last axis,
+    lines of several reduced axes are not contiguous.
     """
 
     spec: OperatorSpec
@@ -134,6 +138,7 @@ class _Way:
     x: Operand
     w: Operand
     in_windows: bool
+    windows: tuple[Boxes, ...]
     cut: Cut
 
     def cycles(self) -> Column:
@@ -228,12 +233,19 @@ class _Way:
         """Return where no window is longer than the box along axes: the box has all of them."""
         if not self.in_windows:
             return always(self._one)
+        if self.windows:
+            return both(*(self.boxes[:, a] == one[:, a] for a in axes for one in self.windows[:2]))
         return both(*(self.boxes[:, axis] >= self.spec.extents[axis] for axis in axes))
+
+    def _lengths(self, number: int) -> Boxes:
+        """Return the windows (n, axes) of the streaming input, the weights or the output, the box if not known."""
+        return self.windows[number] if self.windows else self.boxes
 
     def _columns(self) -> _Columns:
         """Return the columns: axes of the weights alone, from the output's last one on."""
         boxes, output, most = self.boxes, self.spec.output, self.engine.columns
-        order, steps, weights = axis_order(output), strides_of(output, boxes), strides_of(self.w, boxes)
+        order, steps = axis_order(output), strides_of(output, self._lengths(2))
+        weights = strides_of(self.w, self._lengths(1))
         own = _own_columns(self.spec, self.x, self.w)
         columns, step = self._one, self._one * 0
         for axis in own[:-2:-1] if self.cut == "columns" else reversed(own):
@@ -256,7 +268,7 @@ class _Way:
     def _inner(self) -> _Inner:
         """Return the inner axis: reduced axes that both inputs walk evenly, from the streaming input's last one on."""
         boxes, reduced, line = self.boxes, self.spec.reduction_axes, _line(self.x)
-        steps, weights = strides_of(self.x, boxes), strides_of(self.w, boxes)
+        steps, weights = strides_of(self.x, self._lengths(0)), strides_of(self.w, self._lengths(1))
         inner, gap, apart, inside = self._one, self._one, self._one, self._one
         for dim in reversed(self.x.dims):
             for axis in [axis for axis in reversed(dim.axes) if axis in reduced]:
@@ -279,8 +291,9 @@ class _Way:
     def _row_loops(self) -> list[WalkLoop]:
         """Return the loops over rows, innermost first: axes that the weights lack."""
         order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
-        loops = united_loops(self.boxes, order, (self.x, self.spec.output))
-        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows else None
+        windows = (self.windows[0], self.windows[2]) if self.windows else ()
+        loops = united_loops(self.boxes, order, (self.x, self.spec.output), windows)
+        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows and not windows else None
         if may_join is None:
             return loops
         extents = [product(self.boxes, order), *(self._one for _ in loops[1:])]

@@ -44,10 +44,13 @@ SLACK_CYCLES, SLACK_PART = 24, 64
 """What code may take less than families' formulas say, in cycles and as one of so many parts."""
 
 
-def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+def sub_task_bound(
+    spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False, windows: Sequence[Boxes] | None = None
+) -> Column:
     """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
 
-    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates.
+    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates. Rotatable
+    operands lie in `windows`, (n, axes) of each, where those are known.
     """
     if spec.selectors:
         return _selected(spec, boxes, is_whole)
@@ -56,7 +59,7 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
-    sums = _sums(placeless, boxes, is_whole)
+    sums = _sums(placeless, boxes, is_whole, windows)
     sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
@@ -79,10 +82,12 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
+def _sums(
+    spec: OperatorSpec, boxes: Boxes, is_whole: bool, windows: Sequence[Boxes] | None
+) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
-        product_bound(spec, boxes, in_windows=not is_whole),
+        product_bound(spec, boxes, in_windows=not is_whole, windows=windows),
         dots_bound(spec, boxes),
         reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
     ]
@@ -169,12 +174,12 @@ class LeastSteps:
     launch_cycles: int
     is_whole: bool = False
 
-    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
-        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
+    def sub_task(self, spec: OperatorSpec, boxes: Boxes, windows: Sequence[Boxes] | None = None) -> Column:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below, in `windows` where those are known."""
         if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes, is_whole=self.is_whole)
+            return sub_task_bound(spec, boxes, is_whole=self.is_whole, windows=windows)
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None

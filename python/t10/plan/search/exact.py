@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     box_cycles,
@@ -21,6 +22,7 @@ from t10.core.costs import (
     plan_end_cycles,
     sees_parts,
     sees_shifts,
+    sees_windows,
     window_fill_cycles,
 )
 from t10.core.epilogue_nest import wraps
@@ -30,8 +32,9 @@ from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
+from t10.cost.model import least_costs
 from t10.plan.search._batch_function import BatchFunction
-from t10.plan.search.evaluate import placed_plan, runs_in_parts
+from t10.plan.search.evaluate import padded_lengths, placed_plan, runs_in_parts
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
 
@@ -95,6 +98,24 @@ class ExactPrices:
         if total <= most:
             total += self._crossing(f_op, ft)
         return total if total > most else total + self._waiting(f_op, ft, most - total)
+
+    def least_steps(self, f_op: Ints, ft: Ints) -> Ints:
+        """Return cycles that no step of plans falls below where their windows lie: f_op (n, axes), ft (n, operands, axes).
+
+        Of steps in parts nothing is said (0).
+        """
+        least = least_costs(self.cost)
+        result = np.zeros(len(f_op), np.int64)
+        if not sees_windows(least):
+            return result
+        rows = np.flatnonzero(~runs_in_parts(self.spec, f_op, ft))
+        lengths, steps = padded_lengths(self.spec, f_op[rows], ft[rows]), ft[rows].max(axis=1)
+        table = np.concatenate([(lengths // steps)[:, None], lengths[:, None] // ft[rows]], axis=1)
+        different, places = np.unique(table, axis=0, return_inverse=True)
+        adds = np.ones(len(different), np.bool_)
+        cycles = least.step_cycles_many(self.spec, different[:, 0], different[:, 1:], adds)
+        result[rows] = cycles[places.reshape(len(rows))]
+        return result
 
     def _crossing(self, f_op: AxisSizes, ft: FtRows) -> int:
         """Return what combining partial sums takes because parts pass links; 0 without a placement."""

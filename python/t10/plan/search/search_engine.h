@@ -48,6 +48,8 @@ struct Hooks {
   std::function<double(std::size_t f_row, const std::vector<std::int32_t> &ft, double least_step, double least_rest,
                        double most)>
       price;
+  // Cycles that no step of each of some plans falls below, closer than the cost functions say; may be empty.
+  std::function<std::vector<double>(const std::vector<const Point *> &points)> least_steps;
   std::function<void(double done)> poll;  // called now and then; may throw to end the search
 };
 
@@ -84,6 +86,8 @@ class Engine {
     double least_step;
     double least_rest;
     double moved;
+    double n_sub_tasks = 0.0;
+    bool is_close = true;  // its steps need not be bounded closer
   };
 
   // What is chosen so far on the way down a case.
@@ -160,6 +164,9 @@ class Engine {
   bool is_exact() const { return !hooks_.price || settings_.is_bytes_only; }
   bool is_bounding() const { return settings_.is_pruning || is_exact(); }
   void price_waiting();
+  void wait(Waiting one);
+  Waiting next_waiting();
+  void bound_closer(Waiting first);
   std::uint32_t reduction_of(const Leaf &leaf) const;
   void offer(Point point);
   bool is_placeable(const Point &point);
