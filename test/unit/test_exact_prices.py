@@ -71,7 +71,7 @@ def plans(rng: Random, spec: OperatorSpec, n: int) -> Iterator[Plan]:
 def priced(spec: OperatorSpec, cost: IpuCostModel, plan: Plan) -> tuple[float, int]:
     """Return what a search is told of a plan, and what evaluation says of the same: of shifts, what bounds lack."""
     f_op, ft = plan
-    found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, float(FAR))
+    found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, 0.0, float(FAR))
     arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
     least = evaluate(spec, cost.least, np.array([f_op], np.int64), np.array([ft], np.int64))
     return found, int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
@@ -125,9 +125,9 @@ def test_a_price_above_the_most_is_a_bound_of_it() -> None:
     spec = specs.linear_relu(24, 40, 36)
     n_cut = 0
     for plan in plans(rng, spec, 4 * PLANS):
-        exact = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, float(FAR))
+        exact = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, 0.0, float(FAR))
         most = rng.random() * 2 * exact
-        found = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, most)
+        found = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, 0.0, most)
         assert found == exact or most < found <= exact
         n_cut += found < exact
     assert n_cut > 0

@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 
 from t10.codelets.compile import may_be_own
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import OperatorSpec
@@ -174,12 +175,25 @@ class LeastSteps:
     launch_cycles: int
     is_whole: bool = False
 
-    def sub_task(self, spec: OperatorSpec, boxes: Boxes, windows: Sequence[Boxes] | None = None) -> Column:
-        """Return cycles that no compute step over `boxes` (n, axes) falls below, in `windows` where those are known."""
+    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
         if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes, is_whole=self.is_whole, windows=windows)
+            return sub_task_bound(spec, boxes, is_whole=self.is_whole)
+
+    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+        """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes)."""
+        cycles = self.sub_task(spec, boxes)
+        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
+            return cycles
+        # What crosses the end of a window is cut.
+        rows = np.flatnonzero((windows % np.maximum(boxes, 1)[:, None] == 0).all(axis=(1, 2)))
+        known = [windows[rows, number] for number in range(windows.shape[1])]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            closer = sub_task_bound(spec, boxes[rows], windows=known)
+        cycles[rows] = np.maximum(cycles[rows], closer)
+        return cycles
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Floats, Ints
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     box_cycles,
@@ -34,7 +34,13 @@ from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
 from t10.cost.model import least_costs
 from t10.plan.search._batch_function import BatchFunction
-from t10.plan.search.evaluate import padded_lengths, placed_plan, runs_in_parts
+from t10.plan.search.evaluate import (
+    advance_bytes_many,
+    nest_shift_cycles,
+    padded_lengths,
+    placed_plan,
+    runs_in_parts,
+)
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles
 
@@ -69,13 +75,15 @@ class ExactPrices:
     counts_parts: list[bool] = field(default_factory=list[bool])
     """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
-    def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
+    def price(
+        self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, waits: float, most: float
+    ) -> float:
         """Return the cycles of a plan but for fetches and the least its shifts take, or a lower bound above `most`.
 
-        A step takes at least `least_step`, what follows the steps at least `least_rest`. Shifts come last: they ask
-        where cores begin.
+        A step takes at least `least_step`, what follows the steps at least `least_rest`, shifts `waits` beyond their
+        least. They come last: they ask where cores begin.
         """
-        total = 0.0
+        total = waits
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
             least = (
@@ -97,24 +105,37 @@ class ExactPrices:
             total += n * (cycles - least)
         if total <= most:
             total += self._crossing(f_op, ft)
-        return total if total > most else total + self._waiting(f_op, ft, most - total)
+        if total > most:
+            return total
+        total -= waits
+        return total + self._waiting(f_op, ft, most - total)
 
-    def least_steps(self, f_op: Ints, ft: Ints) -> Ints:
-        """Return cycles that no step of plans falls below where their windows lie: f_op (n, axes), ft (n, operands, axes).
+    def bounds(self, f_op: Ints, ft: Ints) -> Floats:
+        """Return what plans take at least, (n, 2): a step where its windows lie, and all shifts beyond their least.
 
-        Of steps in parts nothing is said (0).
+        F_op (n, axes), ft (n, rotatable operands, axes). Of steps in parts nothing is said (0).
         """
-        least = least_costs(self.cost)
-        result = np.zeros(len(f_op), np.int64)
-        if not sees_windows(least):
-            return result
-        rows = np.flatnonzero(~runs_in_parts(self.spec, f_op, ft))
-        lengths, steps = padded_lengths(self.spec, f_op[rows], ft[rows]), ft[rows].max(axis=1)
-        table = np.concatenate([(lengths // steps)[:, None], lengths[:, None] // ft[rows]], axis=1)
-        different, places = np.unique(table, axis=0, return_inverse=True)
-        adds = np.ones(len(different), np.bool_)
-        cycles = least.step_cycles_many(self.spec, different[:, 0], different[:, 1:], adds)
-        result[rows] = cycles[places.reshape(len(rows))]
+        result = np.zeros((len(f_op), 2))
+        lengths, steps = padded_lengths(self.spec, f_op, ft), ft.max(axis=1)
+        windows, boxes, least = lengths[:, None] // ft, lengths // steps, least_costs(self.cost)
+        if sees_windows(least):
+            is_cut = runs_in_parts(self.spec, f_op, ft)
+            rows = np.flatnonzero(~is_cut)
+            table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
+            different, places = np.unique(table, axis=0, return_inverse=True)
+            adds = np.ones(len(different), np.bool_)
+            cycles = least.step_cycles_many(self.spec, different[:, 0], different[:, 1:], adds)
+            result[rows, 0] = cycles[places.reshape(len(rows))]
+        if sees_shifts(self.cost):
+            n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
+            plain, closer = (
+                nest_shift_cycles(steps, each)
+                for each in (
+                    self.cost.shift_cycles_many(n_bytes.sum(axis=2)),
+                    self.cost.least_shift_cycles_many(self.spec, n_bytes),
+                )
+            )
+            result[:, 1] = closer - plain
         return result
 
     def _crossing(self, f_op: AxisSizes, ft: FtRows) -> int:

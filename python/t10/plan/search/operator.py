@@ -123,7 +123,7 @@ class _Space:
             self.rows,
             self.program,
             prices and prices.price,
-            prices and prices.least_steps,
+            prices and prices.bounds,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,

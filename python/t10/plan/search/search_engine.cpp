@@ -387,7 +387,7 @@ void Engine::flush() {
     }
     const double rest = reductions_[reduction_of(leaf)];
     waiting_.push_back({std::move(point), boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest,
-                        leaf.n_sub_tasks, !hooks_.least_steps});
+                        leaf.n_sub_tasks, 0.0, !hooks_.bounds});
   }
   if (waiting_.size() >= kWaiting) price_waiting();
   leaves_.clear();

@@ -49,7 +49,7 @@ void Engine::price_waiting() {
     const double next = waiting_.empty() ? kNever : waiting_.front().point.cycles;
     const double most = is_bounding() ? front_.most(point.n_bytes) : kNever;
     const double limit = is_bounding() ? std::min(most, next) : kNever;
-    point.cycles = one.moved + hooks_.price(point.f_row, point.ft, one.least_step, one.least_rest, limit - one.moved);
+    point.cycles = one.moved + hooks_.price(point, one.least_step, one.least_rest, one.waits, limit - one.moved);
     if (point.cycles <= limit) {
       ++statistics_.n_exact;
       offer(std::move(point));
@@ -59,7 +59,7 @@ void Engine::price_waiting() {
   }
 }
 
-// Bounds the steps of a plan that waits closer, and of those that come next.
+// Bounds a plan that waits closer, and those that come next.
 void Engine::bound_closer(Waiting first) {
   std::vector<Waiting> together;
   std::vector<Waiting> others;
@@ -71,12 +71,13 @@ void Engine::bound_closer(Waiting first) {
   }
   std::vector<const Point *> points;
   for (const Waiting &one : together) points.push_back(&one.point);
-  const std::vector<double> least = hooks_.least_steps(points);
+  const std::vector<CloserBound> least = hooks_.bounds(points);
   for (std::size_t i = 0; i < together.size(); ++i) {
     Waiting &one = together[i];
-    const double more = std::max(least[i] - one.least_step, 0.0);
+    const double more = std::max(least[i].step - one.least_step, 0.0);
     one.least_step += more;
-    one.point.cycles += more * one.n_sub_tasks;
+    one.waits = std::max(least[i].waits, 0.0);
+    one.point.cycles += more * one.n_sub_tasks + one.waits;
     one.is_close = true;
     wait(std::move(one));
   }
