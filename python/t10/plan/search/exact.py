@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from t10.core.arrays import Floats, Ints
+from t10.core.arrays import Bools, Floats, Ints
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     box_cycles,
@@ -72,6 +72,9 @@ class ExactPrices:
     least: dict[tuple[AxisSizes, FtRows], float] = field(
         default_factory=dict[tuple[AxisSizes, FtRows], float]
     )
+    in_parts: dict[tuple[AxisSizes, FtRows], bool] = field(
+        default_factory=dict[tuple[AxisSizes, FtRows], bool]
+    )
     counts_parts: list[bool] = field(default_factory=list[bool])
     """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
@@ -119,7 +122,7 @@ class ExactPrices:
         lengths, steps = padded_lengths(self.spec, f_op, ft), ft.max(axis=1)
         windows, boxes, least = lengths[:, None] // ft, lengths // steps, least_costs(self.cost)
         if sees_windows(least):
-            is_cut = runs_in_parts(self.spec, f_op, ft)
+            is_cut = self._are_in_parts(f_op, ft)
             rows = np.flatnonzero(~is_cut)
             table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
             different, places = np.unique(table, axis=0, return_inverse=True)
@@ -187,11 +190,21 @@ class ExactPrices:
 
     def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
         """Return what `runs_in_parts` does of many, without arrays where padding decides nothing."""
+        known = self.in_parts.get((f_op, ft))
+        if known is not None:
+            return known
         if _is_cut_by(self.spec, ft):
             return True
         if set(self.spec.reduction_axes) <= zero_addable_axes(self.spec):
             return False
         return bool(runs_in_parts(self.spec, np.array([f_op], np.int64), np.array([ft], np.int64))[0])
+
+    def _are_in_parts(self, f_op: Ints, ft: Ints) -> Bools:
+        """Return what `runs_in_parts` does, and remember it."""
+        found = runs_in_parts(self.spec, f_op, ft)
+        for factors, rows, is_cut in zip(f_op.tolist(), ft.tolist(), found.tolist(), strict=True):
+            self.in_parts[tuple(factors), tuple(map(tuple, rows))] = is_cut
+        return found
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what if its steps are whole boxes, what follows them last."""
