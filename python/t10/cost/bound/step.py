@@ -185,18 +185,13 @@ class LeastSteps:
     def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
         """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes).
 
-        What crosses the end of a window is cut, and nothing is known of the window.
+        No box crosses the end of a window.
         """
         if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
             return boxes[:, 0] * 0
-        is_cut = (windows % np.maximum(boxes, 1)[:, None] != 0).any(axis=(1, 2))
-        cycles = np.zeros(len(boxes), np.int64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            for rows, known in ((np.flatnonzero(~is_cut), True), (np.flatnonzero(is_cut), False)):
-                if len(rows):
-                    lies = [windows[rows, number] for number in range(windows.shape[1])] if known else None
-                    cycles[rows] = sub_task_bound(spec, boxes[rows], windows=lies)
-        return cycles
+            lies = [windows[:, number] for number in range(windows.shape[1])]
+            return sub_task_bound(spec, boxes, windows=lies)
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None

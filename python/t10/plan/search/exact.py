@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Literal
 
@@ -22,7 +22,6 @@ from t10.core.costs import (
     plan_end_cycles,
     sees_parts,
     sees_shifts,
-    sees_windows,
     window_fill_cycles,
 )
 from t10.core.epilogue_nest import wraps
@@ -32,7 +31,7 @@ from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
-from t10.cost.model import least_costs
+from t10.cost.model import LyingCosts, least_costs
 from t10.plan.search._batch_function import BatchFunction
 from t10.plan.search.evaluate import (
     advance_bytes_many,
@@ -42,7 +41,7 @@ from t10.plan.search.evaluate import (
     runs_in_parts,
 )
 from t10.plan.search.listed import FtRows
-from t10.plan.search.part_bound import least_part_cycles
+from t10.plan.search.part_bound import least_part_cycles, least_part_cycles_of
 
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
@@ -116,19 +115,22 @@ class ExactPrices:
     def bounds(self, f_op: Ints, ft: Ints) -> Floats:
         """Return what plans take at least, (n, 2): a step where its windows lie, and all shifts beyond their least.
 
-        F_op (n, axes), ft (n, rotatable operands, axes). Of steps in parts nothing is said (0).
+        F_op (n, axes), ft (n, rotatable operands, axes). Where steps run in parts, it is a step's share of all of
+        them. All are whole numbers: sums of them are exact.
         """
         result = np.zeros((len(f_op), 2))
         lengths, steps = padded_lengths(self.spec, f_op, ft), ft.max(axis=1)
         windows, boxes, least = lengths[:, None] // ft, lengths // steps, least_costs(self.cost)
-        if sees_windows(least):
+        if isinstance(least, LyingCosts):
             is_cut = self._are_in_parts(f_op, ft)
-            rows = np.flatnonzero(~is_cut)
-            table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
-            different, places = np.unique(table, axis=0, return_inverse=True)
-            adds = np.ones(len(different), np.bool_)
-            cycles = least.step_cycles_many(self.spec, different[:, 0], different[:, 1:], adds)
-            result[rows, 0] = cycles[places.reshape(len(rows))]
+            rows, cut = np.flatnonzero(~is_cut), np.flatnonzero(is_cut)
+            if len(rows):
+                table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
+                different, places = np.unique(table, axis=0, return_inverse=True)
+                cycles = least.lying_cycles_many(self.spec, different[:, 0], different[:, 1:])
+                result[rows, 0] = cycles[places.reshape(len(rows))]
+            if len(cut) and self.bound is not None and any(self.counts_parts):
+                result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least) // steps[cut].prod(axis=1)
         if sees_shifts(self.cost):
             n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
             plain, closer = (
@@ -140,6 +142,16 @@ class ExactPrices:
             )
             result[:, 1] = closer - plain
         return result
+
+    def _least_of_parts(self, f_op: Ints, ft: Ints, least: LyingCosts) -> Floats:
+        """Return what all steps of plans take at least, part by part where their windows lie, and remember it."""
+        keys = [(tuple(f), tuple(map(tuple, rows))) for f, rows in zip(f_op.tolist(), ft.tolist(), strict=True)]
+        plans = [placed_plan(self.spec, *key, links_of(self.cost)) for key in keys]
+        known = [plan for plan in plans if plan is not None]
+        found = iter(least_part_cycles_of(self.spec, known, partial(least.lying_cycles_many, self.spec)))
+        cycles = [0.0 if plan is None else next(found) for plan in plans]
+        self.least.update(zip(keys, cycles, strict=True))
+        return np.array(cycles)
 
     def _crossing(self, f_op: AxisSizes, ft: FtRows) -> int:
         """Return what combining partial sums takes because parts pass links; 0 without a placement."""
