@@ -79,8 +79,9 @@ def main() -> None:
         f"{'model':12} {'chip':12} {'cores':>6} {'ms':>9} {'moving':>7} {'waiting':>7} {'gap':>7} {'CPU s':>6}"
     )
     for name in options.models.split(","):
-        graph = graph_of(MODELS[name].build(options.batch))
+        made = MODELS[name].build(options.batch)
         for chip_name in options.chips.split(","):
+            graph = graph_of(made, chip=chip_name)
             row = planned(name, graph, chip_name)
             rows.append(row)
             gap = "-" if row.gap is None else f"{row.gap:.2%}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from t10.chip import DEFAULT_CHIP, ChipSpec, load_chip
 from t10.core.partials import DEFAULT_TOLERANCE, Partials
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
@@ -69,6 +70,7 @@ class Fuse(Pass):
         "matrix",
         help="orders in which tensors are stored: matrix (as products are fastest) or keep",
     )
+    chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file: orders are counted for it")
     join: bool = option(
         True,
         help="join operators; if not, only what moves, widens or rounds elements is part of what reads or makes them",
@@ -76,18 +78,23 @@ class Fuse(Pass):
 
     def apply(self, module: Any) -> None:
         """Fuse every function of the module."""
+        self.fuse(module, load_chip(self.chip))
+
+    def fuse(self, module: Any, chip: ChipSpec) -> None:
+        """Fuse every function of the module for a chip, whichever the option names."""
         partials = Partials(self.partials, self.partials_tolerance)
         if self.orders not in ("matrix", "keep"):
             raise InputError(f"orders is '{self.orders}' (expected matrix or keep)")
         if any(_is_named(op.operation) for op in walk(module)):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
+        target = None if self.orders == "keep" else chip
         clean.run(module.operation)
         apply_patterns(module, (CONSTANT_OPERAND, REPEATED_CONSTANT), fold=True)
         for op in module.body.operations:
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                fuse_function(function, partials=partials, orders_kept=self.orders == "keep", joins=self.join)
+                fuse_function(function, target, partials=partials, joins=self.join)
         apply_patterns(module, (REQUANTIZED,))
         clean.run(module.operation)
         _unname_moves(module)
@@ -159,15 +166,16 @@ def _is_fused(op: Any) -> bool:
 
 def fuse_function(
     function: Any,
+    chip: ChipSpec | None,
     *,
     partials: Partials = DEFAULT_PARTIALS,
-    orders_kept: bool = False,
     joins: bool = True,
 ) -> None:
     """Fuse the body of one `func.func`.
 
-    `partials` says which sums of 16-bit floats stay in 16 bits; `orders_kept` stores every tensor in the order of its
-    dims; without `joins` only what moves, widens or rounds elements becomes part of other operators.
+    Tensors are stored as products are fastest on `chip`, without one in the order of their dims. `partials` says which
+    sums of 16-bit floats stay in 16 bits. Without `joins` only what moves, widens or rounds elements becomes part of
+    other operators.
     """
 
     def is_narrow(nest: Nest) -> bool:
@@ -200,8 +208,8 @@ def fuse_function(
         if joins:
             split_joined(function, graph)
         dead = join_products(function, graph) if joins else []
-        if not orders_kept:
-            reorder(function, graph)
+        if chip is not None:
+            reorder(function, graph, chip)
         write_function(function, graph)
         drop_arguments(function, dead)
         update_signature(function)

@@ -39,7 +39,7 @@ from t10.passes.place import check_places, program_plan, write_places
 from t10.passes.planning import locating
 from t10.passes.program_room import ProgramRoom
 from t10.passes.read_graph import ReadModule, read_graph
-from t10.passes.registry import run
+from t10.passes.registry import with_prerequisites
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.helper import kept_helpers
@@ -93,7 +93,7 @@ def compile_module(
     """
     with module.context, ir.Location.unknown():
         joins = options is None or not options.as_published
-        read = fused(module, progress, partials, joins=joins)
+        read = fused(module, chip, progress, partials, joins=joins)
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
@@ -206,9 +206,14 @@ def _stated(module: Any, name: str) -> str:
 
 
 def fused(
-    module: Any, progress: Progress | None = None, partials: Partials | None = None, *, joins: bool = True
+    module: Any,
+    chip: ChipSpec,
+    progress: Progress | None = None,
+    partials: Partials | None = None,
+    *,
+    joins: bool = True,
 ) -> ReadModule:
-    """Fuse a linalg module and return the model it holds; `partials` are f32 if not given.
+    """Fuse a linalg module for a chip and return the model it holds; `partials` are f32 if not given.
 
     Without `joins` operators stay apart (`--t10-fuse=join=false`).
 
@@ -217,7 +222,12 @@ def fused(
     if progress:
         progress("fuse", 0, 1)
     asked = partials or Partials()
-    run(Fuse(partials=asked.kind, partials_tolerance=asked.tolerance, join=joins), module)
+    fuse = Fuse(partials=asked.kind, partials_tolerance=asked.tolerance, join=joins)
+    for each in with_prerequisites(fuse, module):
+        if each is fuse:
+            fuse.fuse(module, chip)
+        else:
+            each.apply(module)
     return read_graph(module)
 
 

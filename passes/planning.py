@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from t10.chip import ChipSpec, load_chip
+from t10.chip import DEFAULT_CHIP, ChipSpec, load_chip
 from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.legal import expression_of
@@ -40,7 +40,6 @@ from t10.plan.options import (
 
 Undecided = tuple[CandidatePlan, ...] | PartitionSpace
 """What an operator may choose from: candidates, or the space that holds them."""
-DEFAULT_CHIP = "ipu-mk2"
 DEFAULT_CANDIDATES = 1000
 RECONCILE_FIRST = "run --t10-reconcile first"
 

@@ -71,9 +71,11 @@ def sweep(points: Iterable[Point], *, say: bool = True) -> None:
         graphs: dict[bool, Graph] = {}
         for name in missing:
             system, key = SYSTEMS[name], key_of(point, name)
-            if system.joins not in graphs:
-                graphs[system.joins] = graph_of(builder_of(point.model)(point.batch), joins=system.joins)
             chip = load_chip(point.chip)
+            if system.joins not in graphs:
+                graphs[system.joins] = graph_of(
+                    builder_of(point.model)(point.batch), chip, joins=system.joins
+                )
             cost = cost_model(given(point.cost_model), chip)
             found = compared(graphs[system.joins], system, chip, cost)
             rows[key] = row_of(*key[:4], found)

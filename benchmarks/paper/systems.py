@@ -9,6 +9,7 @@ from bundled.builder import Builder
 from planner import paper_models
 from planner.models import MODELS
 
+from t10.chip import ChipSpec
 from t10.compare import SYSTEMS, Compared, graph_for
 from t10.core.graph import Graph
 from t10.core.partials import Partials
@@ -64,10 +65,10 @@ def builder_of(model: str) -> Callable[[int], Builder]:
     return MODELS[model].build
 
 
-def graph_of(made: Builder, *, joins: bool, partials: str = "f16") -> Graph:
-    """Return a model imported, its operators joined or apart."""
+def graph_of(made: Builder, chip: ChipSpec, *, joins: bool, partials: str = "f16") -> Graph:
+    """Return a model imported for a chip, its operators joined or apart."""
     imported = import_proto(made.model(), source=made.name)
-    return graph_for(imported, joins=joins, partials=Partials(partials))
+    return graph_for(imported, chip, joins=joins, partials=Partials(partials))
 
 
 def row_of(chip: str, cost_model: str, model: str, batch: int, found: Compared) -> Row:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from bundled.builder import Builder
 
+from t10.chip import DEFAULT_CHIP
 from t10.core.graph import Graph
 from t10.dialect.mlir import ir
 from t10.frontend.importer import import_proto
@@ -13,9 +14,9 @@ from t10.passes.read_graph import read_graph
 from t10.passes.registry import make, run
 
 
-def graph_of(made: Builder, *, partials: Literal["f32", "f16"] = "f32") -> Graph:
-    """Return a model imported and fused; `partials` is the type in which sums of 16-bit floats are kept."""
+def graph_of(made: Builder, *, partials: Literal["f32", "f16"] = "f32", chip: str = DEFAULT_CHIP) -> Graph:
+    """Return a model imported and fused for a chip; `partials` is the type in which sums of 16-bit floats are kept."""
     imported = import_proto(made.model(), source=made.name)
     with imported.module.context, ir.Location.unknown():
-        run(make("t10-fuse", f"partials={partials}"), imported.module)
+        run(make("t10-fuse", f"partials={partials} chip={chip}"), imported.module)
         return read_graph(imported.module).graph

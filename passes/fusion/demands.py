@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from math import prod
 
+from t10.chip import ChipSpec
 from t10.core.expression import AffineDim, AxisSizes
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
-from t10.passes.fusion.product_prices import CountedPrice, Tensor
+from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
 from t10.plan.memory.storage import (
     AsGiven,
     Axes,
@@ -83,8 +84,8 @@ def follows_order(graph: FusionGraph, node: Opaque) -> bool:
     )
 
 
-def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
-    """Return what all nodes want; the host takes outputs in any order."""
+def relations_of(graph: FusionGraph, tensors: Tensors, target: Target) -> list[Relation]:
+    """Return what all nodes want on a target; the host takes outputs in any order."""
     found: list[Relation] = []
     for node in graph.nodes():
         if isinstance(node, Reshape):
@@ -93,7 +94,7 @@ def relations_of(graph: FusionGraph, tensors: Tensors) -> list[Relation]:
         elif isinstance(node, Opaque):
             found += _of_opaque(graph, node)
         else:
-            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors)))
+            found += dict.fromkeys(_of_nest(graph, node, product_of(graph, node, tensors, target)))
     return [each for each in found if all(graph.shapes[value] for value in each.values)]
 
 
@@ -151,7 +152,7 @@ def _axis_of_index(index: Scalar) -> int | None:
     return index.form.terms[0].axis if isinstance(index, Index) and index.form.is_simple else None
 
 
-def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | None:
+def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target) -> Product | None:
     """Return the product that the matrix engine may compute, None for a nest that is none or sums nothing of both.
 
     None too where the result is one number: it has no rows.
@@ -169,18 +170,19 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors) -> Product | No
     )
     if not inner:
         return None
-    operands = [Tensor(graph.types[read.value], graph.shapes[read.value], read.dims) for read in sides]
+    operands = tuple(Tensor(graph.types[each.value], graph.shapes[each.value], each.dims) for each in sides)
     result = Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims)
     own = _own_axes(nest, sides)
     axes = (_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims))
     one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
     none: frozenset[int] = frozenset()
     lanes = (none, none) if compound else (none if own[1] else own[0], none if own[0] else own[1])
-    price: ProductPrice = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
-    if min(prod(nest.extents[axis] for axis in side) for side in own) <= FEW_ROWS and not compound:
-        # The other operand is what streams.
+    rule = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
+    price: ProductPrice = rule
+    if not compound:
         reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
-        price = _counted(nest.extents, reduced, (operands[0], operands[1], result), price)
+        outside = frozenset(number for number, read in enumerate(sides) if read.value in target.outside)
+        price = _counted(nest.extents, reduced, (*operands, result), rule, target.chip, outside)
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
 
 
@@ -190,9 +192,11 @@ def _counted(
     reduced: frozenset[int],
     tensors: tuple[Tensor, Tensor, Tensor],
     rule: RowRule,
+    chip: ChipSpec,
+    outside: frozenset[int],
 ) -> CountedPrice:
     """Return the price of a product, one for all that are alike: it keeps what it has counted."""
-    return CountedPrice(extents, reduced, tensors, rule)
+    return CountedPrice(extents, reduced, tensors, rule, chip, outside)
 
 
 def _simple_axes(read: Read) -> Axes:

@@ -6,36 +6,33 @@ in memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from t10.chip import ChipSpec, load_chip
+from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, AxisSizes, Operand, OperatorSpec, Role
 from t10.core.orders import permuted
+from t10.core.part_lengths import whole_lengths
+from t10.core.placed_costs import StepLies
+from t10.core.products import n_nest_operands
 from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.vertex_nest import Lie
 from t10.cost.counted import CountedSteps
 from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
 
-LEAST_CYCLES = 512
-"""Cycles are counted in so many: what is over sooner, even on few cores, is stored by the rule."""
-FEW_CORES, FEW_LEAST_CYCLES = 16, 4096
-"""On so many cores products are counted that the chip's cores together finish in less, in so many cycles."""
+LEAST_CYCLES = 16
+"""Cycles are counted in so many: orders that differ by less are told apart by the rule."""
 N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16
 """Of that rule: a rate that engines reach on small boxes."""
 WORD_BYTES = 4
-
-
-@cache
-def _chip() -> ChipSpec:
-    """Return the chip whose boxes are counted: fusing knows no target, and larger boxes ask for the same orders."""
-    return load_chip("ipu-mk2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,43 +44,60 @@ class Tensor:
     dims: tuple[AffineDim, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A chip, and the tensors that lie outside its interleaved region: it does not hold them all."""
+
+    chip: ChipSpec
+    outside: frozenset[int]
+
+    @classmethod
+    def of(cls, chip: ChipSpec, weights: Mapping[int, int]) -> Target:
+        """Return the target of a model with weights of so many bytes."""
+        memory = chip.tile_memory
+        room = (memory.end - memory.interleaved_base) * chip.n_cores
+        return cls(chip, frozenset(weights if sum(weights.values()) > room else ()))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedPrice:
-    """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted."""
+    """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted.
+
+    Operands whose numbers are in `outside` lie outside the interleaved region.
+    """
 
     extents: AxisSizes
     reduced: frozenset[int]
     tensors: tuple[Tensor, Tensor, Tensor]
     rule: RowRule
-    known: dict[tuple[ProductOrders, int], Ints] = field(
-        default_factory=dict[tuple[ProductOrders, int], Ints]
-    )
+    chip: ChipSpec
+    outside: frozenset[int]
+    known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
         """Return the bytes that all links carry while the product is computed.
 
         `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
         """
-        # What many cores finish at once may take long on few.
-        counted = self._counted(orders, turned, _chip().n_cores, LEAST_CYCLES)
-        counted = counted or self._counted(orders, turned, FEW_CORES, FEW_LEAST_CYCLES)
-        return counted + self.rule(orders, turned)
-
-    def _counted(
-        self, orders: ProductOrders, turned: tuple[bool, bool], n_cores: int, least_cycles: int
-    ) -> int:
-        """Return the bytes that all links of so many cores carry while the product is computed, in whole units."""
-        boxes = _boxes(self.extents, self.reduced, self.tensors, n_cores)
-        if (orders, n_cores) not in self.known:
-            cycles = CountedSteps(_chip()).sub_task(self._spec(orders), boxes.sizes)
-            self.known[orders, n_cores] = cycles
-        bytes_moved = self.known[orders, n_cores] * WORD_BYTES + boxes.sums
+        boxes = _boxes(self.extents, self.reduced, self.tensors, self.chip.n_cores)
+        if orders not in self.known:
+            self.known[orders] = self._counted(self._spec(orders), boxes.parts)
+        bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
         for number, is_turned in enumerate(turned):
             # What rests in another order comes whole, even where each core has its own part of it.
             arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
-        unit = least_cycles * WORD_BYTES
-        return int(bytes_moved.min()) // unit * unit * n_cores
+        unit = LEAST_CYCLES * WORD_BYTES
+        return int(bytes_moved.min()) // unit * unit * self.chip.n_cores + self.rule(orders, turned)
+
+    def _counted(self, spec: OperatorSpec, parts: Ints) -> Ints:
+        """Return the cycles (n,) of a step if an operator is cut in these parts (n, axes)."""
+        lengths = whole_lengths(spec, parts)
+        windows = np.repeat(lengths[:, None], len(spec.rotatable), axis=1)
+        best = Lie.best(n_nest_operands(spec), is_wide=self.chip.has_interleaved_data)
+        lie = Lie(best.interleaved - self.outside, best.apart)
+        costs = CountedSteps(self.chip, StepLies(lie, lie, lie))
+        return costs.step(spec, lengths, windows, np.zeros(len(lengths), bool))
 
     def _spec(self, orders: ProductOrders) -> OperatorSpec:
         names: tuple[Role, Role, Role] = ("activation", "activation", "output")
@@ -130,12 +144,12 @@ def _body(first: str, second: str, acc: str) -> ScalarFunction:
 
 @dataclass(frozen=True, slots=True)
 class _Boxes:
-    """Boxes (n, axes) over which all cores together compute a product, and bytes (n,) of each.
+    """Parts (n, axes) in which all cores together compute a product, and bytes (n,) of each core.
 
     `operands` are those of the two operands, `arrivals` what of them other cores have, `sums` what of results moves.
     """
 
-    sizes: Ints
+    parts: Ints
     operands: tuple[Ints, Ints]
     arrivals: tuple[Ints, Ints]
     sums: Ints
@@ -159,7 +173,7 @@ def _boxes(
     firsts = [np.unique(sizes[order, axis], return_index=True)[1] for axis in range(len(extents))]
     best = order[np.unique(np.concatenate(firsts))[:N_BOXES]]
     operands = first[best], second[best]
-    return _Boxes(sizes[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
+    return _Boxes(parts[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
 
 
 def _lengths(extents: AxisSizes, n_cores: int) -> Ints:

@@ -101,10 +101,10 @@ MAIN = ("ours", "T10 as published", "Roller", "Roller, split sums", "PopART 0.6"
 """The systems that are compared where nobody says which."""
 
 
-def graph_for(imported: ImportedModel, *, joins: bool, partials: Partials) -> Graph:
-    """Return the operators of an imported model, which is changed, joined or apart."""
+def graph_for(imported: ImportedModel, chip: ChipSpec, *, joins: bool, partials: Partials) -> Graph:
+    """Return the operators of an imported model, which is changed, for a chip, joined or apart."""
     with imported.module.context, ir.Location.unknown():
-        return fused(imported.module, None, partials, joins=joins).graph
+        return fused(imported.module, chip, None, partials, joins=joins).graph
 
 
 def compared(graph: Graph, system: System, chip: ChipSpec, cost: CostModel) -> Compared:

@@ -40,31 +40,31 @@ func.func @input(%a: tensor<4x8xf32>, %b: tensor<8x6xf32>) -> tensor<4x6xf32> {
 
 // Readers want it in different orders: a transpose is put in between for one of them, as a view.
 // CHECK-LABEL: func.func @crossed
-// CHECK-SAME: (%arg0: tensor<6x6xf32>, %arg1: tensor<6x6xf32>)
-// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<6x6xf32>) outs({{.*}} : tensor<6x6xf32>) attrs = {{ *}}{kind = "transpose"}
+// CHECK-SAME: (%arg0: tensor<64x64xf16>, %arg1: tensor<64x64xf16>)
+// CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%arg1 : tensor<64x64xf16>) outs({{.*}} : tensor<64x64xf16>) attrs = {{ *}}{kind = "transpose"}
 // CHECK: linalg.generic {{.*}} ins(%arg0, %[[T]] :
-// CHECK: %[[U:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<6x6xf32>) outs({{.*}} : tensor<6x6xf32>) attrs = {{ *}}{kind = "transpose"}
+// CHECK: %[[U:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<64x64xf16>) outs({{.*}} : tensor<64x64xf16>) attrs = {{ *}}{kind = "transpose"}
 // CHECK: linalg.generic {{.*}} ins(%arg1, %[[U]] :
-func.func @crossed(%a: tensor<6x6xf32>, %b: tensor<6x6xf32>) -> (tensor<6x6xf32>, tensor<6x6xf32>) {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<6x6xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
-  %y = linalg.matmul ins(%a, %b : tensor<6x6xf32>, tensor<6x6xf32>) outs(%init : tensor<6x6xf32>) -> tensor<6x6xf32>
-  %z = linalg.matmul ins(%b, %a : tensor<6x6xf32>, tensor<6x6xf32>) outs(%init : tensor<6x6xf32>) -> tensor<6x6xf32>
-  return %y, %z : tensor<6x6xf32>, tensor<6x6xf32>
+func.func @crossed(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> (tensor<64x64xf16>, tensor<64x64xf16>) {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<64x64xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
+  %y = linalg.matmul ins(%a, %b : tensor<64x64xf16>, tensor<64x64xf16>) outs(%init : tensor<64x64xf16>) -> tensor<64x64xf16>
+  %z = linalg.matmul ins(%b, %a : tensor<64x64xf16>, tensor<64x64xf16>) outs(%init : tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %y, %z : tensor<64x64xf16>, tensor<64x64xf16>
 }
 
 // An argument that lies somewhere already has its order.
 // CHECK-LABEL: func.func @lying
-// CHECK-SAME: tensor<8x6xf32, #linear>)
+// CHECK-SAME: tensor<64x48xf16, #linear>)
 // CHECK: kind = "transpose"
-func.func @lying(%a: tensor<4x8xf32>, %b: tensor<8x6xf32, #rtensor.linear<{cores = 16}>>) -> tensor<4x6xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4x6xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
-  %y = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x6xf32, #rtensor.linear<{cores = 16}>>)
-    outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32>
-  return %y : tensor<4x6xf32>
+func.func @lying(%a: tensor<32x64xf16>, %b: tensor<64x48xf16, #rtensor.linear<{cores = 16}>>) -> tensor<32x48xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<32x48xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%e : tensor<32x48xf16>) -> tensor<32x48xf16>
+  %y = linalg.matmul ins(%a, %b : tensor<32x64xf16>, tensor<64x48xf16, #rtensor.linear<{cores = 16}>>)
+    outs(%init : tensor<32x48xf16>) -> tensor<32x48xf16>
+  return %y : tensor<32x48xf16>
 }
 
 // A matrix times a vector has nothing for the matrix engine: it stays as it is.

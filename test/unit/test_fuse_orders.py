@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from orders import WRITINGS, Chain, cycles
 from support.linalg_numpy import run_module
 from support.random_models import random_model
 
@@ -105,8 +106,8 @@ def test_every_matrix_product_of_a_model_reads_and_writes_in_a_row(name: str) ->
     assert n_products > 0
 
 
-def products(rows: int, path: Path, k: int = 2048, n: int = 4096) -> OperatorSpec:
-    """Return the first of two products, of f16, that follow each other."""
+def products(rows: int, path: Path, k: int = 2048, n: int = 4096, chip: str = "ipu-mk2") -> OperatorSpec:
+    """Return the first of two products, of f16, that follow each other, as fused for a chip."""
     dims = {"w": (k, n), "v": (n, k)}
     made = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("MatMul", ["a", "v"], ["y"])],
@@ -118,16 +119,25 @@ def products(rows: int, path: Path, k: int = 2048, n: int = 4096) -> OperatorSpe
     path.write_bytes(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
     imported = import_model(path)
     with imported.module.context:
-        Fuse().apply(imported.module)
+        Fuse(chip=chip).apply(imported.module)
         return read_graph(imported.module).graph.operators[0]
 
 
 @pytest.mark.parametrize(
-    ("rows", "k", "n"), [(2, 2048, 4096), (4, 2048, 4096), (8, 2048, 4096), (16, 2048, 4096), (8, 256, 256)]
+    ("rows", "k", "n", "chip"),
+    [
+        (2, 2048, 4096, "ipu-mk2"),
+        (4, 2048, 4096, "ipu-mk2"),
+        (8, 2048, 4096, "ipu-mk2"),
+        (16, 2048, 4096, "ipu-mk2"),
+        (8, 256, 256, "test-4"),
+        (16, 512, 512, "test-16"),
+    ],
 )
-def test_results_of_few_rows_have_them_innermost(rows: int, k: int, n: int, tmp_path: Path) -> None:
-    """Also those of products that the cores of a large chip finish in no time."""
-    spec = products(rows, tmp_path / "two.onnx", k, n)
+def test_results_of_few_rows_have_them_innermost(
+    rows: int, k: int, n: int, chip: str, tmp_path: Path
+) -> None:
+    spec = products(rows, tmp_path / "two.onnx", k, n, chip)
     last = last_axis(spec, 2)
     assert last is not None
     assert spec.extents[last] == rows
@@ -139,6 +149,21 @@ def test_results_of_many_rows_stay_as_given(tmp_path: Path) -> None:
     last = last_axis(spec, 2)
     assert last is not None
     assert spec.extents[last] == 4096
+
+
+@pytest.mark.parametrize(
+    ("chain", "chip"),
+    [
+        (Chain(16, (512, 512), 16), "test-16"),
+        (Chain(1, (128, 256, 32), 16), "test-4"),
+        (Chain(128, (192, 64, 384, 16), 32), "test-4"),
+    ],
+    ids=str,
+)
+def test_products_are_as_fast_however_they_are_written(chain: Chain, chip: str) -> None:
+    found = {writing: cycles(chain, writing, chip) for writing in WRITINGS}
+    fastest = min(each for each in found.values() if each is not None)
+    assert all(each is not None and each <= 1.02 * fastest for each in found.values()), found
 
 
 @pytest.mark.slow

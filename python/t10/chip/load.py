@@ -21,6 +21,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
 LEVELS_KEY, CORES_KEY = "levels", "n_cores"
 CHANGES_AFTER = ":"
+DEFAULT_CHIP = "ipu-mk2"
 HINT = "docs/chip-files.md lists every field"
 
 

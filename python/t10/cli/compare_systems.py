@@ -100,7 +100,8 @@ def _graph(arguments: Arguments, case: _Case, *, joins: bool) -> Graph:
     from t10.frontend.shapes import parse_shapes
 
     shapes = {**shapes_of(arguments), **parse_shapes((case.batch,) if case.batch else ())}
-    return graph_for(import_model(arguments.model, shapes=shapes), joins=joins, partials=case.partials)
+    imported = import_model(arguments.model, shapes=shapes)
+    return graph_for(imported, case.chip, joins=joins, partials=case.partials)
 
 
 def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:

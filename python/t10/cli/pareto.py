@@ -130,6 +130,6 @@ def _source(arguments: Arguments, progress: Progress) -> _Source:
         keep_f64=arguments.keep_f64,
     ).module
     with module.context, ir.Location.unknown():
-        graph = fused(module, progress, partials_of(arguments)).graph
+        graph = fused(module, chip, progress, partials_of(arguments)).graph
     name = arguments.cost_model or DEFAULT_COST_MODEL
     return _Source(graph, chip, name, given(name))
