@@ -144,7 +144,10 @@ def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
     prices.known.clear()
     assert closer <= prices.price(f_op, ft, 0.0, 0.0, 0.0, closer - 1) <= exact
     assert not any(part[0] == "nest" for part in prices.known)
-    assert ExactPrices(spec, cost, bound, counts_parts=[False]).price(f_op, ft, 0.0, 0.0, 0.0, closer - 1) >= exact
+    assert (
+        ExactPrices(spec, cost, bound, counts_parts=[False]).price(f_op, ft, 0.0, 0.0, 0.0, closer - 1)
+        >= exact
+    )
 
 
 def test_bounds_see_the_parts_that_cores_have() -> None:

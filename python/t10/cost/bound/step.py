@@ -83,9 +83,7 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(
-    spec: OperatorSpec, boxes: Boxes, is_whole: bool, windows: Sequence[Boxes] | None
-) -> Column | None:
+def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool, windows: Sequence[Boxes] | None) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
         product_bound(spec, boxes, in_windows=not is_whole, windows=windows),

@@ -133,19 +133,13 @@ class ExactPrices:
                 result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least) // steps[cut].prod(axis=1)
         if sees_shifts(self.cost):
             n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
-            plain, closer = (
-                nest_shift_cycles(steps, each)
-                for each in (
-                    self.cost.shift_cycles_many(n_bytes.sum(axis=2)),
-                    self.cost.least_shift_cycles_many(self.spec, n_bytes),
-                )
-            )
-            result[:, 1] = closer - plain
+            closer = nest_shift_cycles(steps, self.cost.least_shift_cycles_many(self.spec, n_bytes))
+            result[:, 1] = closer - nest_shift_cycles(steps, least.shift_cycles_many(n_bytes.sum(axis=2)))
         return result
 
     def _least_of_parts(self, f_op: Ints, ft: Ints, least: LyingCosts) -> Floats:
         """Return what all steps of plans take at least, part by part where their windows lie, and remember it."""
-        keys = [(tuple(f), tuple(map(tuple, rows))) for f, rows in zip(f_op.tolist(), ft.tolist(), strict=True)]
+        keys = _plans(f_op, ft)
         plans = [placed_plan(self.spec, *key, links_of(self.cost)) for key in keys]
         known = [plan for plan in plans if plan is not None]
         found = iter(least_part_cycles_of(self.spec, known, partial(least.lying_cycles_many, self.spec)))
@@ -214,8 +208,7 @@ class ExactPrices:
     def _are_in_parts(self, f_op: Ints, ft: Ints) -> Bools:
         """Return what `runs_in_parts` does, and remember it."""
         found = runs_in_parts(self.spec, f_op, ft)
-        for factors, rows, is_cut in zip(f_op.tolist(), ft.tolist(), found.tolist(), strict=True):
-            self.in_parts[tuple(factors), tuple(map(tuple, rows))] = is_cut
+        self.in_parts.update(zip(_plans(f_op, ft), found.tolist(), strict=True))
         return found
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
@@ -279,6 +272,14 @@ class ExactPrices:
         if plan is None:
             return reduction + end_cycles(self.cost, spec, windows, n_members, n_own)
         return reduction + plan_end_cycles(self.cost, spec, plan, n_members, n_own)
+
+
+def _plans(f_op: Ints, ft: Ints) -> list[tuple[AxisSizes, FtRows]]:
+    """Return rows of F_op and ft as plans are known by."""
+    return [
+        (tuple(factors), tuple([tuple(row) for row in rows]))
+        for factors, rows in zip(f_op.tolist(), ft.tolist(), strict=True)
+    ]
 
 
 def _is_cut_by(spec: OperatorSpec, ft: FtRows) -> bool:
