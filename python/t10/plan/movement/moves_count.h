@@ -157,8 +157,9 @@ class MoveCounter {
   }
 
   // What all cores fetch, their transfers scheduled. With a budget, transfers are not, and once more pieces were looked at,
-  // this is what some of the cores fetch, and some of what they do: no number is above what it is without.
-  Counts count(const std::optional<Int> &budget) {
+  // this is what some of the cores fetch, of each up to about `most_pieces` or the budget, if that is more: no number is
+  // above what it is without.
+  Counts count(const std::optional<Int> &budget, Int most_pieces = 0) {
     const Groups groups = all_groups();
     const std::size_t n = groups.size();
     const std::size_t stride = spread(n);
@@ -167,7 +168,7 @@ class MoveCounter {
     // Far apart from each other, so that those counted first stand for all.
     for (std::size_t group = n - 1; n_counted < n; ++n_counted, group = (group + stride) % n) {
       if (n_counted >= kLeastGroups && budget && n_pieces_ > *budget) break;
-      const Int most = budget ? std::max(*budget, kMostPieces) : std::numeric_limits<Int>::max() - n_pieces_;
+      const Int most = budget ? std::max(*budget, most_pieces) : std::numeric_limits<Int>::max() - n_pieces_;
       is_cut |= !count_group(groups.begin(group), groups.size(group), n_pieces_ + most);
     }
     Ints sent(own_.size(), 0);
@@ -180,8 +181,6 @@ class MoveCounter {
 
  private:
   static constexpr std::size_t kLeastGroups = 5;
-  // Of a core, if not all count: so many transfers take longer than other ways to lie.
-  static constexpr Int kMostPieces = Int{1} << 14;
   static constexpr Int kWholeBytes = 8;
 
   struct Last {

@@ -94,11 +94,8 @@ def evaluate(
     windows = lengths[:, None] // ft
     advance = advance_bytes_many(spec, windows, ft, pace).sum(axis=2)
     weight_bytes, active_bytes, relayout = np.zeros((3, len(f_op)), np.int64)
-    for slot, operand in enumerate(spec.rotatable):
-        is_output = slot == len(spec.inputs)
-        size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
-        if is_output:
-            continue
+    for slot, operand in enumerate(spec.inputs):
+        size = size_bytes(operand.dtype)
         n_elements = partition_elements(operand, windows[:, slot])
         n_bytes = aligned(n_elements * size)
         active_bytes += n_bytes
@@ -148,7 +145,8 @@ def advance_bytes_many(spec: OperatorSpec, windows: Ints, ft: Ints, paces: Ints)
     """Return what a core passes on when an axis advances, (n, axes, rotatable operands); see `evaluate`."""
     result = np.zeros((*paces.shape, len(spec.rotatable)), np.int64)
     for slot, operand in enumerate(spec.rotatable):
-        size = size_bytes(spec.acc_dtype if slot == len(spec.inputs) else operand.dtype)
+        is_output = slot == len(spec.inputs)
+        size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
         moved = _moved(operand, windows[:, slot], paces) * size
         result[:, :, slot] = np.where(ft[:, slot] > 1, moved, 0)
     return result
