@@ -165,6 +165,8 @@ def test_plans_take_no_less_than_their_bounds() -> None:
             step, waits = prices.bounds(*rows)[0].tolist()
             n_steps = prod(max(factors) for factors in zip(*ft, strict=True))
             assert n_steps * step + waits <= found, f"{f_op}, {ft} of {spec}"
+            shift, least = (int(evaluate(spec, each, *rows).shift[0]) for each in (cost, cost.least))
+            assert waits <= shift - least, f"{f_op}, {ft} of {spec}"
             prices.known.clear()
             assert prices.price(f_op, ft, step, 0.0, waits, float(FAR)) == found
             n_waiting += waits > 0

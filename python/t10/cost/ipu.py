@@ -129,22 +129,9 @@ class IpuCostModel(PlainForms):
     def step_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
         """Return the cycles of compute steps; see `t10.core.costs.WindowCosts`."""
         steps = self._steps
-        if isinstance(steps, LeastSteps):
-            return self._least_cycles(spec, boxes, windows)
         if not isinstance(steps, CountedSteps):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
-
-    def _least_cycles(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
-        """Return the least cycles of steps; of the windows of those that cross the end of one nothing is known."""
-        is_cut = (windows % np.maximum(boxes, 1)[:, None] != 0).any(axis=(1, 2))
-        whole, cut = np.flatnonzero(~is_cut), np.flatnonzero(is_cut)
-        cycles = np.zeros(len(boxes), np.int64)
-        if len(whole):
-            cycles[whole] = self.lying_cycles_many(spec, boxes[whole], windows[whole])
-        if len(cut):
-            cycles[cut] = self.sub_task_cycles_many(spec, boxes[cut])
-        return cycles
 
     def lying_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
         """Return the cycles of steps in windows whose ends none crosses; see `t10.cost.model.LyingCosts`."""
