@@ -1,9 +1,9 @@
 """From linalg to a program for the chip: the passes of `t10-opt`, run in process by the drivers.
 
 `compile_module` leaves exactly what `--t10-fuse --t10-partition --t10-align-pace --t10-pareto --t10-reconcile
---t10-expand --t10-place` leave. Nobody looks before the choice, so native search takes the place of the three passes
-that find the fronts, and these stay values. From the choice on, every stage reads the module that the stage before it
-left.
+--t10-expand --t10-place` leave for the same chip. Nobody looks before the choice, so native search takes the place of
+the three passes that find the fronts, and these stay values. From the choice on, every stage reads the module that the
+stage before it left.
 """
 
 from __future__ import annotations

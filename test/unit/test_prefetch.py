@@ -259,7 +259,7 @@ def test_passes_leave_what_compile_leaves(compiled: t10.Executable, path: Path) 
     module = import_model(path).module
     with module.context, ir.Location.unknown():
         for name in ("t10-fuse", "t10-partition", "t10-pareto", "t10-reconcile", "t10-expand", "t10-place"):
-            chip = f'chip="{compiled.chip.name}"' if name == "t10-partition" else ""
+            chip = f'chip="{compiled.chip.name}"' if name in ("t10-fuse", "t10-partition") else ""
             apply(make(name, chip), module)
         assert module_text(module).replace(" ", "") == compiled.module.replace(" ", "")
 
