@@ -30,7 +30,7 @@ from t10.plan.fronts.stages import aligned_space, partitions_of, placed_plans
 
 @dataclass(frozen=True, slots=True)
 class AlignPace(PlanningPass):
-    """Align the pace of what rotates: rp per axis, steps, loop order, start of every window.
+    """Align the pace of rotating tensors: rp per axis, steps, loop order, start of every window.
 
     Candidates that cannot be aligned or placed are dropped, and those whose pace is not the one that is forced; an
     operator whose candidates all go is an error that says why the last of them went. A space is listed if it holds at
@@ -46,7 +46,7 @@ class AlignPace(PlanningPass):
     )
 
     max_candidates: int = option(
-        DEFAULT_CANDIDATES, help="spaces of at most so many are listed", unit="candidates"
+        DEFAULT_CANDIDATES, help="most candidates to list per operator", unit="candidates"
     )
 
     def apply(self, module: Any) -> None:

@@ -57,9 +57,8 @@ class Fuse(Pass):
 
     partials: str = option(
         "f32",
-        help="type in which sums of 16-bit floats are kept: f32, f16 (their own), mixed: f32 in products and f16 in "
-        "what cores hand on of them, or auto: f16 in products that gain by it and whose error is bounded by the "
-        "tolerance",
+        help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products: f32 on a core, f16 between "
+        "cores); auto (f16 for faster products with an error bound within the tolerance)",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,
@@ -73,7 +72,7 @@ class Fuse(Pass):
     chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file: orders are counted for it")
     join: bool = option(
         True,
-        help="join operators; if not, only what moves, widens or rounds elements is part of what reads or makes them",
+        help="fuse operators; off: fuse only operations that move, widen or round elements",
     )
 
     def apply(self, module: Any) -> None:

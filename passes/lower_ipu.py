@@ -22,7 +22,7 @@ from t10.plan.schedule import as_placed, costed_arrivals
 
 @dataclass(frozen=True, slots=True)
 class LowerIpu(PlanningPass):
-    """Turn every function into an ipu.graph for the chip, data where it is placed.
+    """Turn every function into an ipu.graph for the chip.
 
     Passes that this one has to run first get its options. A module that was placed without `program` is refused where
     its program finds no room.
@@ -36,7 +36,7 @@ class LowerIpu(PlanningPass):
         "host tensors, the program"
     )
 
-    program: bool = option(True, help="passes that run before this one leave room for the program")
+    program: bool = option(True, help="prerequisites place data beside the program")
 
     def apply(self, module: Any) -> None:
         """Replace the function by its graph."""

@@ -13,7 +13,7 @@ from t10.passes.registry import Pass
 
 @dataclass(frozen=True, slots=True)
 class OutlineConstants(Pass):
-    """Turn tensor constants of more than 16 elements into resources: their bytes stand at the end of the text.
+    """Turn tensor constants of more than 16 elements into resources, at the end of the text.
 
     Splats stay as they are, and so do elements of types that numpy does not have. `t10 compile` has made weights of
     such constants, arguments whose values lie beside the module, before it runs any pass.

@@ -25,7 +25,7 @@ from t10.plan.search.operator import search_space
 
 @dataclass(frozen=True, slots=True)
 class Pareto(PlanningPass):
-    """Price every candidate and keep those that fit a core and that no other beats in cycles and bytes.
+    """Cost every candidate and keep the Pareto front, in cycles and bytes, of those that fit a core.
 
     A space is searched: complete, but for what bounds prove to be beaten. Both find the same front. Passes that this
     one runs first leave spaces however few candidates there are, since nobody looks at them.

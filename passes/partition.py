@@ -62,7 +62,9 @@ class PartitionOperators(PlanningPass):
     )
 
     max_candidates: int = option(
-        DEFAULT_CANDIDATES, help="listed per operator; of more, the space is stated", unit="candidates"
+        DEFAULT_CANDIDATES,
+        help="most candidates to list per operator; a larger space is stated as constraints",
+        unit="candidates",
     )
     operator: str = option("", help="name of the operator that f-op and ft are for (empty: all)")
     f_op: tuple[int, ...] = option((), help="parts per axis, e.g. 2,3,1 (empty: search)")

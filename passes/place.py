@@ -36,7 +36,7 @@ PROGRAM = "rtensor.program"
 
 @dataclass(frozen=True, slots=True)
 class Place(PlanningPass):
-    """Give everything that owns memory its address, the same on all cores: the one it has on the device.
+    """Give every buffer its address on the device, the same on all cores.
 
     With `program`, data lies beside the program, which is lowered and counted for that; else behind the bytes that the
     chip reserves.

@@ -52,9 +52,9 @@ class PlanningPass(Pass):
     cost_model: str = option(
         DEFAULT_COST_MODEL, help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION]"
     )
-    parallelism: float = option(0.9, help="least part of the usable cores that must work", unit="ratio")
-    padding: float = option(0.9, help="least useful part of every padded axis", unit="ratio")
-    exhaustive: bool = option(False, help="search without those two constraints")
+    parallelism: float = option(0.9, help="least share of the usable cores that must work", unit="ratio")
+    padding: float = option(0.9, help="least real share of every padded axis", unit="ratio")
+    exhaustive: bool = option(False, help="search without parallelism and padding")
     max_front: int = option(DEFAULT_FRONT, help="Pareto plans kept per operator", unit="plans")
     reconcile: str = option(
         "exact", help="exact: all plans together, with a proved gap; greedy: the paper's Algorithm 1"
@@ -62,10 +62,10 @@ class PlanningPass(Pass):
     reading: str = option("best", help="'fastest plan that fits' in Algorithm 1: literal, aware or best")
     gap: float = option(DEFAULT_GAP, help="proved gap at which exact stops", unit="ratio")
     time_limit: float = option(
-        0.0, help="after which exact stops with the best it has; 0: none", unit="seconds"
+        0.0, help="stop exact with the best choice so far; 0: no limit", unit="seconds"
     )
 
-    program: bool = option(False, help="leave room for the program, counted, beside the data")
+    program: bool = option(False, help="place data beside the program, whose bytes are counted")
 
     def target(self, module: Any) -> tuple[ChipSpec, CostModel]:
         """Return the chip and its costs: the module's own if an earlier pass has chosen them.

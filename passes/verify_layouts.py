@@ -12,7 +12,7 @@ from t10.passes.registry import Pass
 
 @dataclass(frozen=True, slots=True)
 class VerifyLayouts(Pass):
-    """Check every #rtensor.layout and #rtensor.plan of the module, wherever it stands."""
+    """Check every #rtensor.layout and #rtensor.plan of the module."""
 
     name: ClassVar[str] = "t10-verify-layouts"
     reads: ClassVar[str] = "any module"

@@ -50,9 +50,9 @@ CASES = [
     (".int " + "9" * 5000, 1, 6, "number of 5000 digits is too large"),
     ("setzi $m0, 089", 1, 12, "'089' is not an octal number"),
     (".int 1/0", 1, 7, "division by zero"),
-    ("get $m0, $FP_CLR", 1, 1, "get knows no control register $FP_CLR"),
+    ("get $m0, $FP_CLR", 1, 1, "$FP_CLR is not a control register of get"),
     ("get $m0, $WRS", 1, 10, "unknown register '$WRS'; did you mean '$WSR'?"),
-    (".worker\nput $CCCSLOAD, $m0", 2, 1, "put knows no control register $CCCSLOAD"),
+    (".worker\nput $CCCSLOAD, $m0", 2, 1, "$CCCSLOAD is not a control register of put"),
     # bundles
     ("{ nop ; nop }", 1, 9, "nop cannot be the second half of a bundle: both are of one pipe"),
     ("{ f32add $a0, $a1, $a2 ; fnop }", 1, 3, "f32add cannot be the first half of a bundle"),
@@ -66,7 +66,7 @@ CASES = [
     ("{ ld64 $azeros, $m0, 0 ; f32v2add $azeros, $a2:3, $a4:5 }", 1, 26, "both halves of the bundle write $azeros"),
     ("{ nop ; fnop\nnop", 1, 1, "'{' has no '}'"),
     ("nop }", 1, 5, "'}' has no '{'"),
-    ("{ { nop", 1, 3, "a bundle stands in a bundle"),
+    ("{ { nop", 1, 3, "a bundle inside a bundle"),
     ("{ nop ; here: fnop }", 1, 9, "a label cannot stand inside a bundle"),
     ("{ nop ; .int 1 ; fnop }", 1, 9, ".int cannot stand inside a bundle"),
     # modes

@@ -200,14 +200,14 @@ def _add_verify(
     verify.add_argument(
         "--tolerance",
         type=float,
-        help="most error relative to the largest output (1e-4 for f32, 5e-3 for f16)",
+        help="largest error, relative to the largest output (default: 1e-4 for f32, 5e-3 for f16)",
     )
     add_prove(verify, default=True)
     verify.add_argument(
         "--engine",
         choices=("plan", "iss", "poplar-host", "all"),
         default="plan",
-        help="what executes the model, as `t10 run` has it; all: the three, also compared with each other "
+        help="backend that executes the model, as in `t10 run`; all: the three, also compared with each other "
         "(default: %(default)s)",
     )
     verify.add_argument(
@@ -285,8 +285,8 @@ def _add_run(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("plan", "iss", "poplar-host"),
         default="plan",
-        help="what executes which files of OUT: module.mlir in numpy, program/program.json and codelets.S instruction "
-        "by instruction, or program/program.cpp built with g++ against a host implementation of the Poplar API "
+        help="plan: module.mlir in numpy; iss: program/program.json and codelets.S, instruction by instruction; "
+        "poplar-host: program/program.cpp, built with g++ against a host implementation of the Poplar API "
         "(default: %(default)s)",
     )
     run.add_argument(
@@ -319,7 +319,9 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
         default="",
         help="bundled chip or chip file (default: 64 cores of 256 KiB, which is tight; ipu-mk2 for another model)",
     )
-    demo.add_argument("--model", type=Path, default=Path(), help="another model than the layer made for it")
+    demo.add_argument(
+        "--model", type=Path, default=Path(), help="model to use instead of the generated layer"
+    )
     add_seed(demo)
 
     chips = commands.add_parser(
@@ -352,7 +354,7 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         metavar="MODEL",
-        help="whose operators (default: operators of every kind, type and arrangement, made in code)",
+        help="models whose operators are profiled (default: generated operators of every kind and type)",
     )
     profile.add_argument(
         "-o",
@@ -369,7 +371,7 @@ def _add_profile(commands: Commands, common: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "--check",
         action="store_true",
-        help="only compare counts and bounds with runs, without the regression; like the plain form, it fails where "
+        help="compare counts and bounds with runs, without the regression; with and without it, the command fails if "
         "a count differs from its run or a bound is above it",
     )
     profile.add_argument(
@@ -457,13 +459,13 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
     conformance = commands.add_parser(
         "conformance",
         parents=[common],
-        help="run the tests of the onnx package and compare with what is expected",
+        help="run the tests of the onnx package and compare with the expected results",
     )
     conformance.add_argument(
         "--only",
         default="",
         metavar="GLOB",
-        help="tests whose name fits, like 'test_add*'; 'light/*' are whole networks (default: all but these)",
+        help="tests whose name matches, like 'test_add*'; 'light/*' are whole networks (default: all but these)",
     )
     conformance.add_argument(
         "-j", dest="jobs", type=int, default=1, metavar="N", help="processes (default: 1)"
@@ -473,9 +475,9 @@ def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None
         dest="expectations",
         type=Path,
         metavar="FILE",
-        help="what is expected (default: test/conformance/expected.txt of the repository that it runs from)",
+        help="list of expected results (default: test/conformance/expected.txt of the repository)",
     )
-    conformance.add_argument("--summary", action="store_true", help="count what is expected; run nothing")
+    conformance.add_argument("--summary", action="store_true", help="count expected results; run nothing")
     conformance.add_argument(
-        "--update", action="store_true", help="write what came out into the list of what is expected"
+        "--update", action="store_true", help="write the results into the list of expected results"
     )

@@ -29,4 +29,4 @@ def add_reading(commands: Commands, common: argparse.ArgumentParser) -> None:
         "manifest", parents=[common, naming()], help="take a folder's files as they are, after edits by hand"
     )
     manifest.add_argument("folder", type=Path, metavar="OUT", help=FOLDER)
-    manifest.add_argument("--chip", default="", help="chip that it is for (default: what the manifest says)")
+    manifest.add_argument("--chip", default="", help="chip of the folder (default: that of the manifest)")

@@ -134,22 +134,20 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         dest="bounds",
         action="append",
         metavar="NAME=N",
-        help="give a result of data-dependent length (of NonZero, Compress, NonMaxSuppression, Unique, TopK; by name "
-        "of the operator or of its result) N rows; an output NAME.count says how many are valid; repeatable",
+        help="rows of a result with a data-dependent shape (of NonZero, Compress, NonMaxSuppression, Unique, TopK), by "
+        "name of the operator or of its result; the output NAME.count counts the valid rows; repeatable",
     )
     _add_floats(parser)
     parser.add_argument(
         "--keep-f64",
         action="store_true",
-        help="compute f64 between f32 or f16 values in f64, not in f32; such a model can be planned, but no program is "
-        "emitted for it",
+        help="keep f64 between f32 or f16 values, instead of computing it in f32; no program is emitted",
     )
     parser.add_argument(
         "--partials",
         choices=KINDS,
         help="type of partial sums of f16: f32; f16 (products at twice the rate); mixed (products: f32 on a core, f16 "
-        "between cores); auto (f16 for products that gain by it and whose error bound is within the tolerance) "
-        "(default: f32)",
+        "between cores); auto (f16 for faster products with an error bound within the tolerance) (default: f32)",
     )
     parser.add_argument(
         "--partials-tolerance",
@@ -162,7 +160,9 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         "--parallelism", type=float, help="least share of the usable cores that must work (default: 0.9)"
     )
     parser.add_argument("--padding", type=float, help="least real share of every padded axis (default: 0.9)")
-    parser.add_argument("--exhaustive", action="store_true", help="search without those two constraints")
+    parser.add_argument(
+        "--exhaustive", action="store_true", help="search without --parallelism and --padding"
+    )
     return parser
 
 
@@ -173,7 +173,7 @@ def planning() -> argparse.ArgumentParser:
         "--frontend",
         choices=("t10", "onnx-mlir"),
         default="t10",
-        help="what reads the model; onnx-mlir must be on the path (default: %(default)s)",
+        help="reader of the model; onnx-mlir must be on the path (default: %(default)s)",
     )
     parser.add_argument(
         "--frontend-flags",
@@ -282,5 +282,5 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=whole_number(0, MOST_SEED),
         default=DEFAULT_SEED,
-        help="of random inputs (default: %(default)s)",
+        help="seed of random inputs (default: %(default)s)",
     )

@@ -96,8 +96,8 @@ class Settings:
     cost_models: tuple[str, ...] = _input(
         "allow-cost-model",
         (),
-        "Python files whose code may run where the input, or the pipeline of a reproducer, names them as cost model; "
-        "those in options of passes on the command line may as well",
+        "cost models (Python code) that may run if the input or a reproducer names them; those in pass options of the "
+        "command line always may",
         "FILE.py[:FUNCTION],..",
     )
     split_input_file: str | None = _input(
@@ -141,8 +141,7 @@ class Settings:
     save_weights: str | None = _output(
         "save-weights",
         None,
-        "write the values of weights, which IR does not hold, to an .npz file: for t10-translate --weights, as its "
-        "program takes them where the module is lowered to the ipu dialect",
+        "write the values of weights, which IR does not hold, to an .npz file for t10-translate --weights",
         "FILE.npz",
     )
     emit_bytecode: bool = _output("emit-bytecode", False, "write bytecode instead of text")

@@ -6,9 +6,9 @@ for groups and blocks of columns:                      sums begin, from zero
         load a block of weights, launch                six workers: rows through the engine
 ```
 
-A block takes the load of its weights, the slots of the busiest worker, and what a launch costs; operands lie as well as
-they can. Lines that end inside a word or are not contiguous are copied first. What the formula leaves out makes ways
-slower: the bound is never above the count of any of them.
+A block takes the load of its weights, the slots of the busiest worker, and a launch, with the best placement of
+operands. Lines that end inside a word or are not contiguous are copied first. The formula leaves out only what adds
+cycles.
 """
 
 from __future__ import annotations

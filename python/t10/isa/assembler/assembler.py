@@ -289,7 +289,7 @@ class Assembler:
 
     def _open_bundle(self, statement: Statement, line: Line) -> None:
         if self._bundle is not None:
-            raise Problem("a bundle stands in a bundle: '}' is missing above", statement.column)
+            raise Problem("a bundle inside a bundle: '}' is missing above", statement.column)
         self._bundle, self._bundle_line = [], line
 
     def _close_bundle(self, statement: Statement, line: Line) -> None:

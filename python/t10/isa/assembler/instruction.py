@@ -119,7 +119,7 @@ def csr_number(parsed: Parsed, mode: str) -> int:
         known = {**constants.SUPERVISOR_CSRS, **constants.WORKER_CSRS}
     if parsed.csr not in known:
         near = closest(parsed.csr, frozenset(known)) or f"; expected one of {', '.join(sorted(known))}"
-        raise Problem(f"{parsed.mnemonic} knows no control register ${parsed.csr}{near}", parsed.column)
+        raise Problem(f"${parsed.csr} is not a control register of {parsed.mnemonic}{near}", parsed.column)
     return known[parsed.csr]
 
 

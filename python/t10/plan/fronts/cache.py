@@ -1,13 +1,13 @@
-"""A folder of results that were expensive to find, shared by models, processes and machines.
+"""A folder of cached results, shared by models, processes and machines.
 
 One file per entry, named by its key (a SHA-256 in hex) under a folder per kind of entry:
 
     FOLDER/front/3f/3f9a...c2      one line: t10-cache 1 front 3f9a...c2 <SHA-256 of the rest> <bytes of the rest>
                                    then the payload
 
-A file is written beside its place and renamed into it, so readers and writers need no locks. Whatever is not exactly
-such a file (cut off, changed, of another version, a folder, a pipe) is no entry, and is replaced when its key is
-written again. Nothing here ever fails a compilation: a folder that cannot be used is reported once.
+A file is written under another name and renamed, so readers and writers need no locks. Anything else (cut off,
+changed, of another version, a folder, a pipe) is not an entry, and is replaced when its key is written again. A
+folder that cannot be used is reported once, and compilation goes on.
 """
 
 from __future__ import annotations

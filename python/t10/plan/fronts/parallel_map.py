@@ -1,9 +1,8 @@
-"""Spreading independent calls over an executor: results as they come, one and the same error whatever the order.
+"""Spread independent calls over an executor: results as they come, and the same error whatever the order.
 
-Without an executor the calls run on as many threads as the process may use cores, which helps as far as they release
-the interpreter's lock; a single call, or a single core, needs no thread. What takes longer than a moment gets helpers,
-processes that take calls from the other end; what may get them holds the lock, so that a thread more would not help.
-Helpers that were kept from calls before (`helper.kept_helpers`) take some at once.
+Without an executor, calls run on as many threads as the process may use cores. Calls that take long get helper
+processes, which take calls from the other end, because such calls hold the interpreter lock. Helpers of earlier calls
+(`helper.kept_helpers`) are used again.
 """
 
 from __future__ import annotations

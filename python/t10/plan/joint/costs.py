@@ -1,9 +1,8 @@
-"""What every row and every pair of states costs, bounded first and exact where a choice relies on it.
+"""Costs of rows and of pairs of states: first bounds, then exact where a choice relies on them.
 
-What moves between two operators costs what the exchange between exactly these layouts costs. Counting that for every
-pair of states would take too long, so tables start with lower bounds counted on a few cores. Where a choice came to
-rely on a number, it is counted exactly (`settle`); a choice whose numbers are all exact costs what it will be executed
-for, and the bound of the others stays a bound.
+Tables start with lower bounds counted on a few cores, because counting the exchange between every pair of layouts
+takes too long. Entries that a choice relies on are counted exactly (`settle`). A choice whose entries are all exact
+costs what its execution takes, and the bound of the others stays a bound.
 """
 
 from __future__ import annotations

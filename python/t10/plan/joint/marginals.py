@@ -1,17 +1,15 @@
-"""Which plans of an operator a whole model may be fastest with: an estimate for every plan without rotation.
+"""Estimates which plans without rotation of an operator a whole model is fastest with.
 
-A front ranks an operator's plans alone, with a fetch before them. In a model, operands may lie where they are needed,
-or be read by many. So plans are ranked by their *marginal*: the least cycles of a whole model that contains them. It is
-the least sum, over the plans of all other operators, of
+The *marginal* of a plan is an estimate of the least cycles of a whole model that contains it: the least sum, over the
+plans of all other operators, of
 
-* what every operator takes alone, counted where it was counted, else bounded;
-* what moving takes: a core must receive the elements that it needs more of than a core of the producer holds; where
-  several cores need an element, all but one receive it. Something moves in any case where the producer runs on another
-  number of cores, or leaves its result in chunks. The runs of such a phase are those of an operand's windows.
+* what every operator takes alone, counted or bounded;
+* what moving takes: a core receives the elements that it needs more of than a core of the producer holds; of several
+  cores that need an element, all but one receive it. Something moves in any case if the producer runs on another number
+  of cores, or leaves its result in chunks. The runs of such a phase are those of an operand's windows.
 
-Pairs are looked at along a forest of the dataflow graph, on which the least sum is found exactly (message passing);
-of other edges only what their reader takes from any producer counts. Bytes of memory are left out: they only forbid.
-Marginals choose states; what is proved about a choice does not rest on them.
+The sum is exact on a forest of the dataflow graph (message passing). For other edges only the least cost of their
+reader counts. Memory is left out. Marginals choose states; proofs do not depend on them.
 """
 
 from __future__ import annotations

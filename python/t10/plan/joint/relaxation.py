@@ -1,9 +1,9 @@
-"""Lower bounds: with the idle bytes of all operators between two numbers, no choice takes fewer cycles.
+"""Lower bounds of all choices whose idle bytes are between two numbers.
 
-If all operators together keep at least `low` idle bytes, each has at most what remains for itself: rows that need more
-are out. If they keep at most `high`, that is one knapsack, priced by a multiplier (cycles per byte); what is left is a
-sum of tables over few operators each, minimised exactly by elimination. Values that are alive and operands in place
-count with the least they can take, so the bound holds whatever the others choose.
+If all operators together keep at least `low` idle bytes, rows that need more than what remains are out. At most
+`high` idle bytes is one knapsack constraint, relaxed by a multiplier (cycles per byte). The remaining sum of tables
+over few operators each is minimised exactly by elimination. Live values and operands in place count with their least
+bytes, so the bound holds for any choice of the others.
 Source: Lagrangian relaxation of one constraint; compute-shift model R9-R11 for the memory rule.
 """
 

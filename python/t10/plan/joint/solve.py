@@ -1,10 +1,9 @@
-"""The best choice and a proof how good it is: branch and bound over the bytes that weights take at rest.
+"""The best choice with a proof of its gap: branch and bound over the idle bytes of weights.
 
-Every interval of idle bytes has a lower bound (see `relaxation`) and gives choices that fit; the interval with the
-least bound is halved at a breakpoint until no interval can hide a choice better than the best known by more than the
-gap asked for. In small models an operator's rows are parted where halving does not help. Where operators are too
-entangled for exact bounds, states that cannot be better than the best choice known are left out first (see `narrow`).
-What bounds alone cannot close, an integer program over the rows tries to (see `polish`).
+Every interval of idle bytes has a lower bound (`relaxation`) and gives choices that fit. The interval with the least
+bound is halved at a breakpoint until the gap is reached. In small models the rows of one operator are divided if
+halving does not help. If bounds are not exact, states that cannot be part of a better choice are removed first
+(`narrow`). An integer program over the rows closes what bounds leave open (`polish`).
 """
 
 from __future__ import annotations

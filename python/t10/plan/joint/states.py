@@ -1,9 +1,8 @@
-"""The states an operator may be in: plans of its front, and plans that a whole model may be faster with.
+"""The states of an operator: plans of its front, and plans that a whole model may be faster with.
 
-Fronts are made for operators on their own. In a model a slower plan may be better because less has to move: states are
-the plans without rotation that the whole model is estimated to be fastest with (see `marginals`), and those that lie as
-a state of a producer leaves an operand, or as one of a reader takes the result (see `search.producer_layouts`).
-Operators that only differ in names, with producers in equal states, share one tuple of states.
+In a model a slower plan may be better because less has to move. So states also contain the plans without rotation
+with the best marginals (`marginals`), and those whose layouts equal a state of a producer or a reader
+(`search.producer_layouts`). Operators that differ only in names, with producers in equal states, share one tuple.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What moves between plans of a maker and of a reader that sees its value through views: an estimate, pair by pair.
+"""What moves between plans of a producer and of a reader through views: an estimate, pair by pair.
 
-A view reads boxes of its sources, each dim of a source along one dim of the view or at one position. What a core must
-receive is what it needs of such a box less what it holds of that itself. That is counted on a few cores: a value of
-which parts are read is best left whole along the dims that are cut, and makers and readers numbered alike.
+A view reads boxes of its sources, each dim of a source along one dim of the view or at one position. A core receives
+what it needs of such a box less what it holds of it. That is counted on a few cores.
 """
 
 from __future__ import annotations

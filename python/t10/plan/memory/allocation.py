@@ -1,9 +1,9 @@
 """The closest packing of the buffers of a core. All cores have the same addresses.
 
-Buffers are rectangles, lifetime by bytes, that may only be moved along the bytes. No packing is lower than the *bound*,
-the most bytes alive at any moment. What lives as long as the program is stacked at the bottom, which loses nothing. The
-rest falls into groups that share no moment; in each, orders of first fit are tried until the bound of the whole is met,
-and what then ends above it is repaired window by window (`plan.memory.packing_repair`).
+Buffers are rectangles, live range by bytes, that move along the bytes only. No packing is lower than the *bound*, the
+most live bytes at any moment. Buffers that live as long as the program are stacked at the bottom. The rest falls into
+groups that are never live together; in each, orders of first fit are tried until the bound is met, and
+`plan.memory.packing_repair` repairs what ends above it.
 """
 
 from __future__ import annotations

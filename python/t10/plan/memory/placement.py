@@ -1,10 +1,9 @@
-"""Placement: addresses of buffers without overlap of live ranges, in memory elements of their own if that is faster.
+"""Placement: addresses of buffers without overlap of live ranges, in separate memory elements if that is faster.
 
-Placing begins with greed: the largest buffer first, or that with most wishes, each where it grants most. Where greed
-finds no room for all, or breaks wishes, placing begins with the closest packing (`plan.memory.allocation`) as well: the
-buffers that live as long as the program may be stacked in any order, below and above the others. Either way single
-buffers then move to where they grant more.
-All addresses are those of the device, counted from the first byte of a core's memory.
+A greedy start places the largest buffer first, or that with the most wishes, where it grants most. If it does not fit
+or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with the buffers of the whole
+program stacked below and above the others. Then single buffers move to where they grant more. Addresses are those of
+the device.
 """
 
 from __future__ import annotations

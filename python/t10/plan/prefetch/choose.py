@@ -1,9 +1,8 @@
 """Plans, idle levels, layouts and fetches of a model whose weights are in off-chip memory.
 
-The joint choice (`t10.plan.joint`) knows a core's memory as one number. Without the weights of other operators in the
-account it gives, for every share of the memory that is left to them, the fastest plans. Each choice is run with the
-fetches that suit it best (`run`), and the run that takes least is the plan. Where operators wait for memory anyway,
-that is a choice of smaller plans, which let it work ahead; where they do not, one of the fastest.
+The joint choice (`t10.plan.joint`) gives the fastest plans for a share of a core's memory, without the weights of
+other operators. Each choice is run with the fetches that suit it best (`run`); the fastest run is the plan. If
+operators wait for off-chip memory, smaller plans are faster, because they leave memory to fetch ahead.
 """
 
 from __future__ import annotations

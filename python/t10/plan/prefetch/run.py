@@ -1,8 +1,7 @@
-"""When weights are fetched, if plans are given: values only, nothing of what plans are.
+"""When weights are fetched, for given plans.
 
-Operators run one after the other, each as soon as its weights have arrived. Off-chip memory serves one fetch after the
-other, in the order in which weights are used: whatever else came first would take space for longer and help nobody. A
-fetch takes its space from the step on in which it begins.
+Operators run one after the other, each as soon as its weights have arrived. Off-chip memory serves one fetch after
+the other, in the order of use. A fetch takes its space from the step on in which it begins.
 
 ```
 step    0        1      2                 time ->

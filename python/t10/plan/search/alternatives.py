@@ -1,9 +1,9 @@
-"""Other ways to run a plan that only pay in a model: partial sums combined on every core that has some of them.
+"""All-reduce plans: partial sums are combined on every core that has some of them.
 
-A reduce-scatter leaves each core with a chunk of the sum, and whoever needs all of it gathers the chunks in a second
-phase. An all-reduce takes longer by itself, and so does an epilogue that every core repeats, but where the sum is small
-and all those cores go on with it (row statistics of a softmax or a layer norm) the second phase is saved. On a front of
-single operators such plans are always beaten; what chooses for whole models offers them beside the plans of the front.
+A reduce-scatter leaves each core with a chunk of the sum; a reader of the whole sum gathers the chunks in a second
+phase. An all-reduce saves that phase, but takes longer, and every core repeats the epilogue. It pays for small sums
+that all those cores read (row statistics of a softmax or a layer norm). No front of a single operator contains such
+plans, so the choice for a whole model adds them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the parts of a plan lie where cores lie in groups: as links between groups are least busy.
+"""Number the cores of a plan so that links between groups of cores are least busy.
 
-Two things are free: which axis is the slowest in the numbers of cores, so that its parts lie in different groups, and
-in which order the cores of a line hold the windows of a ring. Folded, as 0, 2, 4 ... 5, 3, 1, the last of a ring is
-beside the first, and no way is longer than two hops; in order, all are one hop but that from the last to the first.
+Two choices are free: which axis is the slowest in the numbers of cores, so that its parts are in different groups,
+and in which order the cores of a line hold the windows of a ring. Folded (0, 2, 4 ... 5, 3, 1), no route is longer
+than two hops; in order, all are one hop except that from the last to the first.
 """
 
 from __future__ import annotations
