@@ -16,6 +16,7 @@ import numpy as np
 from t10.codelets.body import mathematics
 from t10.codelets.body.builder import FunctionBuilder
 from t10.codelets.body.far import FAR
+from t10.codelets.body.quanta import Quanta
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
 CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
@@ -29,8 +30,10 @@ def expand(function: ScalarFunction, input_dtypes: tuple[str, ...]) -> ScalarFun
     """Return the same function in primitive operations, without operations that nothing uses."""
     b = FunctionBuilder(input_dtypes)
     values = list(range(function.n_inputs))
+    quanta = Quanta(function)
     for op in function.ops:
-        values.append(_expanded(b, op, tuple(values[i] for i in op.operands)))
+        made = quanta.make(b, op, values)
+        values.append(_expanded(b, op, tuple(values[i] for i in op.operands)) if made is None else made)
     return without_dead(b.function(values[function.result]))
 
 
