@@ -120,7 +120,7 @@ def test_a_search_is_told_what_parts_take_and_no_bound_is_above_it() -> None:
         assert (int(arrays.compute[0]), int(arrays.shift[0])) == (due.compute, due.shift)
         bound = read(cost_program(cost.least, spec, is_bound=True).sub_task)
         assert least_part_cycles(spec, placed, bound) <= due.compute, f"{plan} of {spec}"
-        found = ExactPrices(spec, cost).price(plan.f_op, plan.ft, 0.0, 0.0, FAR)
+        found = ExactPrices(spec, cost).price(plan.f_op, plan.ft, 0.0, 0.0, 0.0, FAR)
         assert found == int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
         assert int(least.compute[0]) <= due.compute, f"{plan} of {spec}"
     assert n_placed > PLANS // 2
@@ -140,11 +140,14 @@ def test_parts_are_bounded_closer_than_boxes_and_dropped_by_that(
     assert cost.least.sub_task_cycles(spec, placed.box) * placed.n_sub_tasks < closer <= exact
     prices = ExactPrices(spec, cost, bound)
     # Nothing is known of parts yet: they are counted, and remembered.
-    assert prices.price(f_op, ft, 0.0, 0.0, closer - 1) >= exact
+    assert prices.price(f_op, ft, 0.0, 0.0, 0.0, closer - 1) >= exact
     prices.known.clear()
-    assert closer <= prices.price(f_op, ft, 0.0, 0.0, closer - 1) <= exact
+    assert closer <= prices.price(f_op, ft, 0.0, 0.0, 0.0, closer - 1) <= exact
     assert not any(part[0] == "nest" for part in prices.known)
-    assert ExactPrices(spec, cost, bound, counts_parts=[False]).price(f_op, ft, 0.0, 0.0, closer - 1) >= exact
+    assert (
+        ExactPrices(spec, cost, bound, counts_parts=[False]).price(f_op, ft, 0.0, 0.0, 0.0, closer - 1)
+        >= exact
+    )
 
 
 def test_bounds_see_the_parts_that_cores_have() -> None:

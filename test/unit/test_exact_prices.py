@@ -18,7 +18,9 @@ from t10.core.arrays import Bools, Ints, different_rows
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost.program import cost_program
 from t10.plan.options import PlanOptions
+from t10.plan.search._batch_function import read
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.operator import search_operator
@@ -71,7 +73,7 @@ def plans(rng: Random, spec: OperatorSpec, n: int) -> Iterator[Plan]:
 def priced(spec: OperatorSpec, cost: IpuCostModel, plan: Plan) -> tuple[float, int]:
     """Return what a search is told of a plan, and what evaluation says of the same: of shifts, what bounds lack."""
     f_op, ft = plan
-    found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, float(FAR))
+    found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, 0.0, float(FAR))
     arrays = evaluate(spec, cost, np.array([f_op], np.int64), np.array([ft], np.int64))
     least = evaluate(spec, cost.least, np.array([f_op], np.int64), np.array([ft], np.int64))
     return found, int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
@@ -125,9 +127,9 @@ def test_a_price_above_the_most_is_a_bound_of_it() -> None:
     spec = specs.linear_relu(24, 40, 36)
     n_cut = 0
     for plan in plans(rng, spec, 4 * PLANS):
-        exact = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, float(FAR))
+        exact = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, 0.0, float(FAR))
         most = rng.random() * 2 * exact
-        found = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, most)
+        found = ExactPrices(spec, cost).price(*plan, 0.0, 0.0, 0.0, most)
         assert found == exact or most < found <= exact
         n_cut += found < exact
     assert n_cut > 0
@@ -144,3 +146,30 @@ def test_different_rows_are_the_first_of_each() -> None:
         rows = rng.integers(0, 4, shape)
         _, first = np.unique(rows, axis=0, return_index=True)
         assert different_rows(rows).tolist() == np.sort(first).tolist()
+
+
+def test_plans_take_no_less_than_their_bounds() -> None:
+    """Steps where their windows lie, in parts or not, and shifts; what knows the bounds says the same price."""
+    rng, cost = Random(12), IpuCostModel(CHIP)
+    made = [specs.conv2d(1, 8, 12, 12, 16, 3, 3), specs.matmul(16, 48, 32), specs.linear_relu(24, 40, 36)]
+    n_waiting = n_in_parts = 0
+    for spec in [*made, *(random_operator(rng) for _ in range(OPERATORS // 5))]:
+        prices = ExactPrices(spec, cost, read(cost_program(cost.least, spec, is_bound=True).sub_task))
+        for f_op, ft in plans(rng, spec, PLANS):
+            if placed_plan(spec, f_op, ft) is None:
+                continue
+            # What is known of parts is known once some were counted.
+            found = ExactPrices(spec, cost).price(f_op, ft, 0.0, 0.0, 0.0, float(FAR))
+            prices.price(f_op, ft, 0.0, 0.0, 0.0, float(FAR))
+            rows = np.array([f_op], np.int64), np.array([ft], np.int64)
+            step, waits = prices.bounds(*rows)[0].tolist()
+            n_steps = prod(max(factors) for factors in zip(*ft, strict=True))
+            assert n_steps * step + waits <= found, f"{f_op}, {ft} of {spec}"
+            shift, least = (int(evaluate(spec, each, *rows).shift[0]) for each in (cost, cost.least))
+            assert waits <= shift - least, f"{f_op}, {ft} of {spec}"
+            prices.known.clear()
+            assert prices.price(f_op, ft, step, 0.0, waits, float(FAR)) == found
+            n_waiting += waits > 0
+            n_in_parts += bool(prices.least) and step > 0
+    assert n_waiting > 2
+    assert n_in_parts > 2

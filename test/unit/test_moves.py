@@ -60,6 +60,26 @@ def test_bounds_are_not_above_what_an_arrival_takes(first: int, monkeypatch: pyt
         assert mover.bound(*arguments) == cycles
 
 
+@pytest.mark.parametrize("first", range(0, N_CASES, PER_TEST))
+def test_bounds_by_some_of_what_a_core_takes_are_not_above_it(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
+    n_less = 0
+    for seed in range(first, first + PER_TEST):
+        case = random_moves.random_arriving(seed)
+        arguments = (case.spec, case.plan, case.number, case.layouts)
+        cycles = mover_of(case).arrival(*arguments, "").cycles
+        bounds: list[int] = []
+        for most in (1, 3, 9, arrivals.CORE_PIECES):
+            monkeypatch.setattr(arrivals, "CORE_PIECES", most)
+            bounds.append(mover_of(case).bound(*arguments))
+        assert max(bounds) <= cycles, f"seed {seed}: {bounds}"
+        n_less += bounds[0] < bounds[-1]
+        monkeypatch.setattr(arrivals, "CORE_PIECES", 1 << 14)
+    assert n_less > PER_TEST / 5
+
+
 def test_bounds_of_many_pairs_are_those_of_each() -> None:
     """Some pairs are known exactly already."""
     rng = np.random.default_rng(5)

@@ -103,6 +103,10 @@ class ShiftCosts(Protocol):
         """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
         ...
 
+    def least_shift_cycles_many(self, spec: OperatorSpec, n_bytes: Ints) -> Ints:
+        """Return cycles that no shift falls below in which every rotatable operand, the last axis, moves so much."""
+        ...
+
 
 @runtime_checkable
 class GroupCosts(Protocol):

@@ -262,6 +262,11 @@ class CustomCostModel(PlainForms):
         assert sees_shifts(self.base)
         return self.base.nest_shift_cycles(spec, plan, most)
 
+    def least_shift_cycles_many(self, spec: OperatorSpec, n_bytes: Ints) -> Ints:
+        """Return the least cycles of shifts, by a base model that looks at them."""
+        assert sees_shifts(self.base)
+        return self.base.least_shift_cycles_many(spec, n_bytes)
+
     @property
     def links(self) -> Links | None:
         """Return the links that the base model looks at; see `t10.core.costs.LinkCosts`."""

@@ -103,3 +103,8 @@ def shifted_part_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
     """Return the least cycles in which every core copies what a shift brought to where it belongs."""
     rates = exchange_rates(chip)
     return chip.copy_launch_cycles + -(-(rates.row + n_bytes * min(rates.copy_8, rates.copy_4)) // UNITS)
+
+
+def further_part_cycles(chip: ChipSpec, n_parts: Any) -> Any:
+    """Return the least cycles in which further parts of a shift are copied, each by itself, bytes left out."""
+    return n_parts * chip.copy_launch_cycles + n_parts * exchange_rates(chip).row // UNITS

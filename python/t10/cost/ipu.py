@@ -19,6 +19,7 @@ from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan
 from t10.core.program import ReduceMode, Shift
+from t10.core.shift_rounds import rotating_dtype
 from t10.core.sub_task_nest import is_filled
 from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
@@ -26,7 +27,7 @@ from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.crossing import combine_crossing_cycles
-from t10.cost.exchange import exchange_rates, phase_cycles, shifted_part_cycles
+from t10.cost.exchange import exchange_rates, further_part_cycles, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
 from t10.cost.steps import Steps
@@ -134,6 +135,13 @@ class IpuCostModel(PlainForms):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
 
+    def lying_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+        """Return the cycles of steps in windows whose ends none crosses; see `t10.cost.model.LyingCosts`."""
+        steps = self._steps
+        if not isinstance(steps, LeastSteps):
+            return self.sub_task_cycles_many(spec, boxes)
+        return self.chip.launch_cycles + steps.step(spec, boxes, windows)
+
     def part_cycles(
         self, spec: OperatorSpec, plan: OperatorPlan
     ) -> Mapping[AxisSizes, tuple[int, ...]] | None:
@@ -232,6 +240,20 @@ class IpuCostModel(PlainForms):
         full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
         whole = self._round_cycles(np.full_like(rest, self.chip.shift_buffer_bytes))
         return full * whole + np.where(rest > 0, self._round_cycles(rest), 0)
+
+    def least_shift_cycles_many(self, spec: OperatorSpec, n_bytes: Ints) -> Ints:
+        """Return the least cycles of shifts; see `t10.core.costs.ShiftCosts`."""
+        by_dtype: dict[str, list[int]] = {}
+        for number in range(len(spec.rotatable)):
+            by_dtype.setdefault(rotating_dtype(spec, number), []).append(number)
+        total = np.zeros(n_bytes.shape[:-1], np.int64)
+        for numbers in by_dtype.values():
+            own = n_bytes[..., numbers].sum(axis=-1)
+            more = np.maximum((n_bytes[..., numbers] > 0).sum(axis=-1) - 1, 0)
+            # Where an exchange may be several, each may bring what belongs to one operand.
+            more = np.where(own > self.chip.shift_buffer_bytes, 0, more)
+            total += self.shift_cycles_many(own) + further_part_cycles(self.chip, more)
+        return total
 
     def reduce_cycles_many(self, spec: OperatorSpec, n_members: Ints, n_slots: Ints) -> Ints:
         """Return the cycles of a reduce-scatter for every candidate; 0 where it has one member."""

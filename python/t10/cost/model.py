@@ -87,6 +87,18 @@ class WholeCosts(Protocol):
 
 
 @runtime_checkable
+class LyingCosts(Protocol):
+    """What a cost model says that bounds steps: more of those whose windows are known."""
+
+    def lying_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+        """Return the cycles of compute steps over boxes (n, axes) in windows (n, rotatable operands, axes).
+
+        No box crosses the end of a window.
+        """
+        ...
+
+
+@runtime_checkable
 class ChunkCosts(Protocol):
     """What a cost model says to which it matters how many cores have sums of the same elements."""
 

@@ -21,10 +21,19 @@ from typing import Literal
 import numpy as np
 
 from t10.codelets.matrix.product import LEVELS_OF_ROWS
-from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.products import hands_on_rounded, is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
+from t10.cost.bound.product_axes import (
+    is_tangled,
+    last_axes,
+    line_axis,
+    n_positions,
+    own_columns,
+    own_line,
+    window_of,
+)
 from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
 from t10.cost.bound.walks import WalkLoop, axis_order, may_step_evenly, strides_of, united_loops
 
@@ -65,11 +74,14 @@ LINE, RUN, ODD_RUN = 14, 17, 19
 """A line besides its words: any, one of contiguous f16, one that begins in the middle of 32 bits."""
 
 
-def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False) -> Column | None:
+def product_bound(
+    spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False, windows: Sequence[Boxes] | None = None
+) -> Column | None:
     """Return cycles (n,) that no way on the matrix engine falls below; None for what never goes there.
 
     Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `in_windows`, steps may add to
-    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part.
+    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part: in
+    `windows`, (n, axes) of each, where they are known.
     """
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
@@ -77,12 +89,13 @@ def product_bound(spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False)
     engine = ROUNDING if hands_on_rounded(spec) else ENGINES.get((first.dtype, spec.acc_dtype))
     if engine is None or first.dtype != second.dtype:
         return None
-    if any(_is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
+    if any(is_tangled(operand, frozenset(spec.reduction_axes)) for operand in spec.inputs):
         return product(boxes, ()) * VERTEX
+    known = () if windows is None else tuple(windows)
     ways = [
-        _Way(spec, boxes, engine, x, w, in_windows, cut)
-        for x, w in ((first, second), (second, first))
-        for cut in (_cuts(spec, x, w) if in_windows else ("",))
+        _Way(spec, boxes, engine, x, w, in_windows, (known[i], known[1 - i], known[2]) if known else (), cut)
+        for i, (x, w) in enumerate(((first, second), (second, first)))
+        for cut in (_cuts(spec, x, w) if in_windows and not known else ("",))
     ]
     return reduce(np.minimum, [way.cycles() for way in ways])
 
@@ -122,10 +135,10 @@ class _Inner:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A product with `x` streaming past blocks of `w`.
+    """A product with `x` streaming past blocks of `w`; both and the output lie in `windows` where these are known.
 
-    In longer windows columns or lines may be `cut`: columns are no longer than the output's last axis, lines of several
-    reduced axes are not contiguous.
+    In longer windows that are not, columns or lines may be `cut`: columns are no longer than the output's last axis,
+    lines of several reduced axes are not contiguous.
     """
 
     spec: OperatorSpec
@@ -134,6 +147,7 @@ class _Way:
     x: Operand
     w: Operand
     in_windows: bool
+    windows: tuple[Boxes, ...]
     cut: Cut
 
     def cycles(self) -> Column:
@@ -228,13 +242,20 @@ class _Way:
         """Return where no window is longer than the box along axes: the box has all of them."""
         if not self.in_windows:
             return always(self._one)
+        if self.windows:
+            return both(*(self.boxes[:, a] == one[:, a] for a in axes for one in self.windows[:2]))
         return both(*(self.boxes[:, axis] >= self.spec.extents[axis] for axis in axes))
+
+    def _lengths(self, number: int) -> Boxes:
+        """Return the windows (n, axes) of the streaming input, the weights or the output, the box if not known."""
+        return self.windows[number] if self.windows else self.boxes
 
     def _columns(self) -> _Columns:
         """Return the columns: axes of the weights alone, from the output's last one on."""
         boxes, output, most = self.boxes, self.spec.output, self.engine.columns
-        order, steps, weights = axis_order(output), strides_of(output, boxes), strides_of(self.w, boxes)
-        own = _own_columns(self.spec, self.x, self.w)
+        order, steps = axis_order(output), strides_of(output, self._lengths(2))
+        weights = strides_of(self.w, self._lengths(1))
+        own = own_columns(self.spec, self.x, self.w)
         columns, step = self._one, self._one * 0
         for axis in own[:-2:-1] if self.cut == "columns" else reversed(own):
             extent, begins = boxes[:, axis], columns == 1
@@ -255,8 +276,8 @@ class _Way:
 
     def _inner(self) -> _Inner:
         """Return the inner axis: reduced axes that both inputs walk evenly, from the streaming input's last one on."""
-        boxes, reduced, line = self.boxes, self.spec.reduction_axes, _line(self.x)
-        steps, weights = strides_of(self.x, boxes), strides_of(self.w, boxes)
+        boxes, reduced, line = self.boxes, self.spec.reduction_axes, own_line(self.x)
+        steps, weights = strides_of(self.x, self._lengths(0)), strides_of(self.w, self._lengths(1))
         inner, gap, apart, inside = self._one, self._one, self._one, self._one
         for dim in reversed(self.x.dims):
             for axis in [axis for axis in reversed(dim.axes) if axis in reduced]:
@@ -272,15 +293,16 @@ class _Way:
             gap = weights.get(reduced[0], self._one * 0)
         n, has_lines = product(boxes, reduced), inner > 1
         if self.cut == "lines":
-            has_lines = both(has_lines, self._is_whole(*_last_axes(self.x)))
+            has_lines = both(has_lines, self._is_whole(*last_axes(self.x)))
         inner, apart = chosen(has_lines, inner, n), chosen(has_lines, apart, 1)
         return _Inner(inner, n // inner, apart, has_lines, gap, boxes[:, line] if line in reduced else inner)
 
     def _row_loops(self) -> list[WalkLoop]:
         """Return the loops over rows, innermost first: axes that the weights lack."""
         order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
-        loops = united_loops(self.boxes, order, (self.x, self.spec.output))
-        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows else None
+        windows = (self.windows[0], self.windows[2]) if self.windows else ()
+        loops = united_loops(self.boxes, order, (self.x, self.spec.output), windows)
+        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows and not windows else None
         if may_join is None:
             return loops
         extents = [product(self.boxes, order), *(self._one for _ in loops[1:])]
@@ -316,7 +338,7 @@ class _Way:
         """Return how many elements of the streaming input there are, at least."""
         result = self._one
         for dim in self.x.dims:
-            result = result * _positions(dim, self.boxes)
+            result = result * n_positions(dim, self.boxes)
         return result
 
     def _weight_lines(self, columns: _Columns, inner: _Inner) -> Column:
@@ -325,12 +347,12 @@ class _Way:
         if not any(len(dim.terms) > 1 for dim in self.w.dims):
             return width * inner.sums
         least = np.maximum(width, inner.sums)
-        own = _own_columns(self.spec, self.x, self.w)
+        own = own_columns(self.spec, self.x, self.w)
         if not own:
             return least
         # Lines of several columns and positions are the same only along dims that have both.
         beside = [axis for dim in self.w.dims if set(own).intersection(dim.axes) for axis in dim.axes]
-        n_shared, walked = self._one, _line_axis(self.x, self.spec)
+        n_shared, walked = self._one, line_axis(self.x, self.spec)
         for axis in (axis for axis in beside if axis in self.spec.reduction_axes):
             extent = self.boxes[:, axis]
             if axis == walked:
@@ -346,7 +368,7 @@ class _Way:
         dims = [dim for dim in self.x.dims if dim.terms]
         if len(reduced) == 1 and all(dim.axes == reduced or reduced[0] not in dim.axes for dim in dims):
             lines = product(boxes, [axis for dim in dims for axis in dim.axes if axis != reduced[0]])
-            x_step = inner.n if _line(self.x) == reduced[0] and not self._skips else self._one * 0
+            x_step = inner.n if own_line(self.x) == reduced[0] and not self._skips else self._one * 0
             return [
                 (
                     self._share(inner, lines, inner.n, x_step),
@@ -356,7 +378,7 @@ class _Way:
         # Which axis is the inner one is not known where none is contiguous; shares of lines differ by ways.
         points, whole = self._points(), self._line(inner, inner.n)
         scattered, w_slots = self._scattered(inner), w_lines * whole // N_WORKERS
-        near = dims[-2].terms if len(dims) > 1 and _line(self.x) in reduced else ()
+        near = dims[-2].terms if len(dims) > 1 and own_line(self.x) in reduced else ()
         rows = [term for term in near if term.axis not in reduced]
         if len(near) < 2 or len(rows) != 1:
             x_slots = points // inner.n * whole // N_WORKERS
@@ -364,7 +386,7 @@ class _Way:
         # Lines of several pixels, which rows next to each other share, or none longer than these are apart.
         extent = boxes[:, rows[0].axis]
         length = chosen(extent > 1, np.minimum(rows[0].coefficient * inner.pixel, inner.n), inner.n)
-        long = points // (_positions(dims[-2], boxes) * inner.pixel) * extent * whole // N_WORKERS
+        long = points // (n_positions(dims[-2], boxes) * inner.pixel) * extent * whole // N_WORKERS
         x_short, w_short = (
             chosen(
                 length == inner.pixel,
@@ -382,14 +404,14 @@ class _Way:
         points, reduced = self._points(), frozenset(self.spec.reduction_axes)
         result = 3 * points // 2 // N_WORKERS
         dims = [dim for dim in self.x.dims if reduced.intersection(dim.axes)]
-        windows = [_window(dim, reduced) for dim in dims]
+        windows = [window_of(dim, reduced) for dim in dims]
         known = [window for window in windows if window is not None]
         if len(known) < len(windows) or not known:
             return result
         # Lines go along one window, and begin wherever it does.
         ways = [
             points
-            // _positions(dim, self.boxes)
+            // n_positions(dim, self.boxes)
             * self.boxes[:, place]
             * self._line(inner, self.boxes[:, axis])
             for dim, (place, axis) in zip(dims, known, strict=True)
@@ -427,16 +449,11 @@ def _two_longest(extents: Sequence[Column]) -> tuple[Column, Column]:
     return longest, second
 
 
-def _own_columns(spec: OperatorSpec, x: Operand, w: Operand) -> list[int]:
-    """Return the axes of columns, as the output has them: those of the weights alone."""
-    return [axis for axis in axis_order(spec.output) if axis in w.axes and axis not in x.axes]
-
-
 def _cuts(spec: OperatorSpec, x: Operand, w: Operand) -> tuple[Cut, ...]:
     """Return how windows may cut what is united in boxes."""
-    columns: tuple[Cut, ...] = ("columns",) if len(_own_columns(spec, x, w)) > 1 else ()
+    columns: tuple[Cut, ...] = ("columns",) if len(own_columns(spec, x, w)) > 1 else ()
     # Lines of one reduced axis are contiguous wherever their elements are neighbours.
-    is_cut = len(spec.reduction_axes) > 1 and not spec.output.axes.issuperset(_last_axes(x))
+    is_cut = len(spec.reduction_axes) > 1 and not spec.output.axes.issuperset(last_axes(x))
     lines: tuple[Cut, ...] = ("lines",) if is_cut else ()
     return ("", *columns, *lines)
 
@@ -456,45 +473,3 @@ def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Col
     most = chosen(is_wide, 2 * MOST_SKIPPED, MOST_SKIPPED)
     between = chosen(skip <= most, chosen(is_wide, -(-skip // 2), skip), ADDRESS)
     return columns * (own + between) // blocks - between
-
-
-def _positions(dim: AffineDim, boxes: Boxes) -> Column:
-    """Return how many different indices a dim has, at least."""
-    if len(dim.terms) < 2:
-        return product(boxes, dim.axes)
-    far, near = sorted(dim.terms, key=lambda term: -term.coefficient)[:2]
-    steps, extent = boxes[:, far.axis], boxes[:, near.axis]
-    if near.coefficient != 1:
-        return np.maximum(steps, extent)
-    return steps * np.minimum(extent, far.coefficient) + np.maximum(extent - far.coefficient, 0)
-
-
-def _is_tangled(operand: Operand, reduced: frozenset[int]) -> bool:
-    """Return whether an axis occurs in several dims, or several reduced axes in one: what roles they have is open."""
-    axes = [axis for dim in operand.dims for axis in dim.axes]
-    return len(axes) > len(set(axes)) or any(len(reduced.intersection(dim.axes)) > 1 for dim in operand.dims)
-
-
-def _window(dim: AffineDim, reduced: frozenset[int]) -> tuple[int, int] | None:
-    """Return the axis of places and that of positions of a window whose positions are neighbours; None of no such."""
-    if len(dim.terms) != 2:
-        return None
-    place, position = sorted(dim.terms, key=lambda term: term.axis in reduced)
-    is_window = place.axis not in reduced and position.coefficient == 1
-    return (place.axis, position.axis) if is_window else None
-
-
-def _last_axes(operand: Operand) -> AxisSizes:
-    """Return the axes of an operand's last dim."""
-    return next((dim.axes for dim in reversed(operand.dims) if dim.terms), ())
-
-
-def _line_axis(operand: Operand, spec: OperatorSpec) -> int | None:
-    """Return the last reduced axis of an operand."""
-    return next((axis for axis in reversed(axis_order(operand)) if axis in spec.reduction_axes), None)
-
-
-def _line(operand: Operand) -> int | None:
-    """Return the axis of an operand's last dim, if it is one."""
-    dims = [dim for dim in operand.dims if dim.terms]
-    return dims[-1].terms[0].axis if dims and dims[-1].is_simple else None

@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 
 from t10.codelets.compile import may_be_own
+from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import OperatorSpec
@@ -44,10 +45,13 @@ SLACK_CYCLES, SLACK_PART = 24, 64
 """What code may take less than families' formulas say, in cycles and as one of so many parts."""
 
 
-def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
+def sub_task_bound(
+    spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False, windows: Sequence[Boxes] | None = None
+) -> Column:
     """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
 
-    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates.
+    With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates. Rotatable
+    operands lie in `windows`, (n, axes) of each, where those are known.
     """
     if spec.selectors:
         return _selected(spec, boxes, is_whole)
@@ -56,7 +60,7 @@ def sub_task_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) 
         rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
-    sums = _sums(placeless, boxes, is_whole)
+    sums = _sums(placeless, boxes, is_whole, windows)
     sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
@@ -79,10 +83,10 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool) -> Column | None:
+def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool, windows: Sequence[Boxes] | None) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
-        product_bound(spec, boxes, in_windows=not is_whole),
+        product_bound(spec, boxes, in_windows=not is_whole, windows=windows),
         dots_bound(spec, boxes),
         reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
     ]
@@ -175,6 +179,17 @@ class LeastSteps:
             return boxes[:, 0] * 0
         with np.errstate(divide="ignore", invalid="ignore"):
             return sub_task_bound(spec, boxes, is_whole=self.is_whole)
+
+    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+        """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes).
+
+        No box crosses the end of a window.
+        """
+        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
+            return boxes[:, 0] * 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lies = [windows[:, number] for number in range(windows.shape[1])]
+            return sub_task_bound(spec, boxes, windows=lies)
 
     def epilogue(
         self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None

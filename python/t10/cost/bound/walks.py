@@ -75,16 +75,21 @@ def axis_order(operand: Operand) -> tuple[int, ...]:
     return tuple(axis for dim in operand.dims for axis in dim.axes)
 
 
-def united_loops(boxes: Boxes, order: Sequence[int], operands: Sequence[Operand]) -> list[WalkLoop]:
+def united_loops(
+    boxes: Boxes, order: Sequence[int], operands: Sequence[Operand], windows: Sequence[Boxes] = ()
+) -> list[WalkLoop]:
     """Return loops over axes, innermost first (`order` has the outermost first); united ones leave loops of one point.
 
-    An operand that lacks an axis stands still along it.
+    An operand that lacks an axis stands still along it. Operands are as large as the box, or as their `windows`.
     """
-    strides = [strides_of(operand, boxes) for operand in operands]
+    strides = [
+        strides_of(operand, windows[number] if windows else boxes) for number, operand in enumerate(operands)
+    ]
+    chains = [[axis] for axis in order] if windows else chains_of(order, operands)
     current = boxes[:, 0] * 0 + 1
     steps = tuple(current * 0 for _ in strides)
     result: list[WalkLoop] = []
-    for number, chain in enumerate(reversed(chains_of(order, operands))):
+    for number, chain in enumerate(reversed(chains)):
         extent, own = product(boxes, chain), [each.get(chain[-1], 0) for each in strides]
         begins = current == 1
         walks = both(*(stride == current * step for stride, step in zip(own, steps, strict=True)))

@@ -68,7 +68,7 @@ std::array<Int, kCounts> count(const t10::PartitionCells &wanted, const Locators
 
 Table bounds(const std::vector<std::shared_ptr<t10::PartitionCells>> &wanted, const std::vector<bool> &is_padded,
              const std::vector<Locators> &homes, const Pairs &pairs, const OptionalView &view, Int budget,
-             const Ints &rates, Int item_bytes) {
+             Int most_pieces, const Ints &rates, Int item_bytes) {
   const std::size_t n_pairs = pairs.shape(0);
   auto numbers = std::make_unique<Int[]>(n_pairs * kCounts);
   {
@@ -78,7 +78,7 @@ Table bounds(const std::vector<std::shared_ptr<t10::PartitionCells>> &wanted, co
       const Locators &home = homes.at(static_cast<std::size_t>(pairs(pair, 1)));
       t10::MoveCounter counter(*wanted.at(plan), {home.begin(), home.end()}, view ? view->get() : nullptr,
                                pricing_of(rates, item_bytes, is_padded.at(plan), {}));
-      const auto found = numbers_of(counter.count(budget));
+      const auto found = numbers_of(counter.count(budget, most_pieces));
       std::copy(found.begin(), found.end(), numbers.get() + pair * kCounts);
     }
   }
@@ -118,7 +118,7 @@ NB_MODULE(_moves, module) {
              nb::arg("item_bytes"), nb::arg("is_padded"), nb::arg("places") = Ints{},
              "What moves when every slot fetches its element from where it lies.");
   module.def("bounds", &bounds, nb::arg("wanted"), nb::arg("is_padded"), nb::arg("homes"), nb::arg("pairs"),
-             nb::arg("view").none(), nb::arg("budget"), nb::arg("rates"), nb::arg("item_bytes"),
+             nb::arg("view").none(), nb::arg("budget"), nb::arg("most_pieces"), nb::arg("rates"), nb::arg("item_bytes"),
              "What moves at least, for pairs of what is wanted and where it lies.");
   module.def("lie_in_place", &lie_in_place, nb::arg("wanted"), nb::arg("homes"), nb::arg("pairs"),
              "Whether every core wants exactly the slots it has, for pairs of what is wanted and where it lies.");

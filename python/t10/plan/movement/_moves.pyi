@@ -82,12 +82,14 @@ def bounds(
     pairs: NDArray[np.int64],
     view: View | None,
     budget: int,
+    most_pieces: int,
     rates: Sequence[int],
     item_bytes: int,
 ) -> NDArray[np.int64]:
     """Return the eight numbers of `count` for `pairs` (n, 2) of what is wanted and where it lies, or less, as (n, 8).
 
     Transfers are not scheduled, and counting stops after about `budget` pieces (runs of elements that lie in a row).
+    Of what one core takes, about `most_pieces` count, or the budget if that is more.
     """
 
 def lie_in_place(

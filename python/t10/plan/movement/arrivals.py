@@ -45,6 +45,8 @@ KEPT_COUNTS, KEPT_RATES = 1 << 14, 8
 
 BOUND_PIECES = 200
 """How many runs of elements a bound looks at: a twentieth of a millisecond."""
+CORE_PIECES = 1 << 14
+"""How many it looks at of one core: so many take longer than other ways to lie."""
 FINE_PIECES = 128_000
 """How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
 
@@ -285,6 +287,7 @@ class Mover:
             pairs,
             reading.view,
             n_pieces,
+            CORE_PIECES,
             self._rates,
             size_bytes(operand_of(spec, number).dtype),
         )

@@ -157,27 +157,31 @@ class MoveCounter {
   }
 
   // What all cores fetch, their transfers scheduled. With a budget, transfers are not, and once more pieces were looked at,
-  // this is what some of the cores fetch: no number is above what it is without.
-  Counts count(const std::optional<Int> &budget) {
+  // this is what some of the cores fetch, of each up to about `most_pieces` or the budget, if that is more: no number is
+  // above what it is without.
+  Counts count(const std::optional<Int> &budget, Int most_pieces = 0) {
     const Groups groups = all_groups();
     const std::size_t n = groups.size();
     const std::size_t stride = spread(n);
     std::size_t n_counted = 0;
+    bool is_cut = false;
     // Far apart from each other, so that those counted first stand for all.
     for (std::size_t group = n - 1; n_counted < n; ++n_counted, group = (group + stride) % n) {
       if (n_counted >= kLeastGroups && budget && n_pieces_ > *budget) break;
-      count_group(groups.begin(group), groups.size(group));
+      const Int most = budget ? std::max(*budget, most_pieces) : std::numeric_limits<Int>::max() - n_pieces_;
+      is_cut |= !count_group(groups.begin(group), groups.size(group), n_pieces_ + most);
     }
     Ints sent(own_.size(), 0);
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
     sent_.clear();
-    if (loads_) counts_.loads = n_counted == n ? loads_->finish(!budget) : loads_->finish_some(counts_.sent * item_bytes_);
+    if (loads_) counts_.loads = n_counted == n && !is_cut ? loads_->finish(!budget) : loads_->finish_some(counts_.sent * item_bytes_);
     return counts_;
   }
 
  private:
   static constexpr std::size_t kLeastGroups = 5;
+  static constexpr Int kWholeBytes = 8;
 
   struct Last {
     std::size_t source = 0;
@@ -216,7 +220,8 @@ class MoveCounter {
     return stride;
   }
 
-  void count_group(const std::int32_t *cores, std::size_t n_members) {
+  // Counts what some cores fetch that fetch the same. Returns whether all of it, up to a number of pieces.
+  bool count_group(const std::int32_t *cores, std::size_t n_members, Int most_pieces) {
     // What several cores take is sent in any case: whoever has it, another one wants it.
     const Int self = n_members == 1 ? cores[0] : -1;
     Ints copies;
@@ -228,8 +233,12 @@ class MoveCounter {
     Int n_fragments = 0;
     Last last;
     Int next = 0;
+    bool is_cut = false;
     if (loads_) loads_->begin_group(cores, n_members);
     wanted_.walk(cores[0], [&](Int here, Int element, Int length) {
+      // Not inside a word, of which what is left out may be the rest.
+      is_cut |= n_pieces_ >= most_pieces && next * item_bytes_ % kWholeBytes == 0;
+      if (is_cut) return;
       if (is_padded_ && next < here) loads_->fill(next, here - next);
       next = here + length;
       while (length > 0) {
@@ -268,7 +277,7 @@ class MoveCounter {
         length -= n;
       }
     });
-    if (is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
+    if (!is_cut && is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
     for (std::size_t i = 0; i < n_members; ++i) {
       const auto core = static_cast<std::size_t>(cores[i]);
       const Int received = n_members > 1 ? n_received - own_[core].elements : n_received;
@@ -276,8 +285,9 @@ class MoveCounter {
       counts_.received = std::max(counts_.received, received);
       counts_.fragments = std::max(counts_.fragments, fragments);
       counts_.total += received;
-      counts_.copied = std::max(counts_.copied, wanted_.n_slots - received);
+      if (!is_cut) counts_.copied = std::max(counts_.copied, wanted_.n_slots - received);
     }
+    return !is_cut;
   }
 
   const PartitionCells &wanted_;

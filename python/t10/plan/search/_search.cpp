@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -109,8 +110,15 @@ nb::tuple as_tuple(const std::int32_t *values, std::size_t n) {
   return nb::tuple(result);
 }
 
+// Returns numbers as an int64 array of these extents.
+nb::object as_array(const std::vector<std::int64_t> &values, std::initializer_list<std::size_t> extents) {
+  auto *own = new std::vector<std::int64_t>(values);
+  const nb::capsule owner(own, [](void *at) noexcept { delete static_cast<std::vector<std::int64_t> *>(at); });
+  return nb::cast(nb::ndarray<nb::numpy, std::int64_t>(own->data(), extents, owner));
+}
+
 Hooks hooks(const Problem &problem, const std::vector<Axes> &f_op, nb::handle place, nb::handle price,
-            nb::handle poll) {
+            nb::handle bounds, nb::handle poll) {
   Hooks result;
   const auto ask = [&problem, &f_op](nb::handle question, std::size_t f_row, const std::vector<std::int32_t> &ft,
                                      auto... more) {
@@ -125,10 +133,28 @@ Hooks hooks(const Problem &problem, const std::vector<Axes> &f_op, nb::handle pl
     return nb::cast<bool>(ask(place, f_row, ft));
   };
   if (!price.is_none())
-    result.price = [ask, price](std::size_t f_row, const std::vector<std::int32_t> &ft, double least_step,
-                                double least_rest, double most) {
+    result.price = [ask, price](const Point &point, double least_step, double least_rest, double waits, double most) {
       const nb::gil_scoped_acquire locked;
-      return nb::cast<double>(ask(price, f_row, ft, least_step, least_rest, most));
+      return nb::cast<double>(ask(price, point.f_row, point.ft, least_step, least_rest, waits, most));
+    };
+  if (!bounds.is_none())
+    result.bounds = [&problem, &f_op, bounds](const std::vector<const Point *> &points) {
+      const std::size_t n_axes = problem.n_axes;
+      std::vector<std::int64_t> factors;
+      std::vector<std::int64_t> rows;
+      for (const Point *point : points) {
+        const Axes &own = f_op[point->f_row];
+        factors.insert(factors.end(), own.begin(), own.begin() + static_cast<std::ptrdiff_t>(n_axes));
+        rows.insert(rows.end(), point->ft.begin(), point->ft.end());
+      }
+      const nb::gil_scoped_acquire locked;
+      const nb::object found = bounds(as_array(factors, {points.size(), n_axes}),
+                                      as_array(rows, {points.size(), problem.slots.size(), n_axes}));
+      const auto cycles = nb::cast<nb::ndarray<const double, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>>(found);
+      if (cycles.shape(0) != points.size()) throw std::invalid_argument("search: not as many bounds as plans");
+      std::vector<CloserBound> result;
+      for (std::size_t i = 0; i < points.size(); ++i) result.push_back({cycles.data()[2 * i], cycles.data()[2 * i + 1]});
+      return result;
     };
   result.poll = [poll, last = std::chrono::steady_clock::now()](double done) mutable {
     const auto now = std::chrono::steady_clock::now();
@@ -170,7 +196,7 @@ std::unique_ptr<ComputeBound> bound_of(nb::handle task, const Int64Matrix &f_op,
 }
 
 nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, nb::handle price,
-                 const ShiftTable &shift, const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only,
+                 nb::handle bounds, const ShiftTable &shift, const ComputeBound *bound, nb::handle place, nb::handle poll, bool is_pruning, bool is_bytes_only,
                  bool asks_always) {
   Problem problem = read_problem(task);
   problem.shift_per_byte = shift.rate();
@@ -182,7 +208,7 @@ nb::tuple search(nb::handle task, const Int64Matrix &f_op, nb::handle program, n
   Engine engine(problem, rows,
                 {costs.sub_task.get(), costs.whole.get(), costs.epilogue.get(), costs.reduce.get(), &shift, bound, costs.least_epilogue.get(),
                  costs.least_reduce.get()},
-                {is_pruning, is_bytes_only, asks_always}, hooks(problem, rows, place, price, poll));
+                {is_pruning, is_bytes_only, asks_always}, hooks(problem, rows, place, price, bounds, poll));
   {
     const nb::gil_scoped_release unlocked;
     engine.run();
@@ -228,7 +254,7 @@ NB_MODULE(_search, m) {
   nb::class_<ComputeBound>(m, "ComputeBound").def_prop_ro("n_entries", &ComputeBound::n_entries);
   m.def("compute_bound", &bound_of, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("sub_task"),
         "Return what bounds the compute cycles of all plans under some F_op, None for costs that cannot be bounded.");
-  m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("price").none(),
+  m.def("search", &search, nb::arg("task"), nb::arg("f_op").noconvert(), nb::arg("program"), nb::arg("price").none(), nb::arg("bounds").none(),
         nb::arg("shift"), nb::arg("bound").none(), nb::arg("place"), nb::arg("poll").none(), nb::kw_only(),
         nb::arg("is_pruning") = true,
         nb::arg("is_bytes_only") = false, nb::arg("asks_always") = false, "Return the front of all plans and what the search did.");

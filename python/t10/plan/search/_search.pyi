@@ -37,7 +37,8 @@ def search(
     task: object,
     f_op: NDArray[np.int64],
     program: object,
-    price: Callable[[tuple[int, ...], tuple[tuple[int, ...], ...], float, float, float], float] | None,
+    price: Callable[[tuple[int, ...], tuple[tuple[int, ...], ...], float, float, float, float], float] | None,
+    bounds: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]] | None,
     shift: ShiftTable,
     bound: ComputeBound | None,
     place: Callable[[tuple[int, ...], tuple[tuple[int, ...], ...]], bool],
@@ -51,10 +52,11 @@ def search(
 
     These are (partitions, cases, plans priced, placed, sub-tasks, plans priced after a bound).
     `task` is a `t10.plan.search.task.SearchTask`, `program` a `t10.cost.program.CostProgram`, `f_op` int64 [n, axis] in
-    lexicographic order. Where `price(f_op, ft, least_step, least_rest, most)` is given, `program` has lower bounds
-    only: plans that would enter the front are priced by it, fetches and shifts aside. It gets the bounds of a step and
-    of what follows all steps, and may give a lower bound where that is above `most`. `bound` is that of these rows:
-    with it fewer plans are looked at.
+    lexicographic order. Where `price(f_op, ft, least_step, least_rest, waits, most)` is given, `program` has lower
+    bounds only: plans that would enter the front are priced by it, fetches and shifts aside. It gets the bounds of a
+    step, of what follows all steps and of what shifts take beyond the table, and may give a lower bound where that is
+    above `most`. `bounds(f_op, ft)` has of many plans, int64 [n, axis] and [n, slot, axis], the first and the last of
+    these, (n, 2), closer than `program`. `bound` is that of these rows: with it fewer plans are looked at.
     A plan of the front, least bytes first, is (row of `f_op`, ft rows of all slots one after the other, cycles, bytes
     per core); of plans equal in both the lexicographically first. `place(f_op, ft)` says whether a plan has a placement
     that no theorem gives; with `asks_always` it is asked of all plans. `poll(done)` is called about ten times per

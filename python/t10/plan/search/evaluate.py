@@ -93,22 +93,18 @@ def evaluate(
     """
     lengths, steps = padded_lengths(spec, f_op, ft), ft.max(axis=1)
     pace = lengths // steps
-    advance = np.zeros_like(lengths)
+    windows = lengths[:, None] // ft
+    advance = advance_bytes_many(spec, windows, ft, pace).sum(axis=2)
     weight_bytes, active_bytes, relayout = np.zeros((3, len(f_op)), np.int64)
-    for slot, operand in enumerate(spec.rotatable):
-        is_output = slot == len(spec.inputs)
-        size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
-        windows = lengths // ft[:, slot]
-        n_elements = partition_elements(operand, windows)
-        advance += np.where(ft[:, slot] > 1, _moved(operand, windows, pace) * size, 0)
-        if is_output:
-            continue
+    for slot, operand in enumerate(spec.inputs):
+        size = size_bytes(operand.dtype)
+        n_elements = partition_elements(operand, windows[:, slot])
         n_bytes = aligned(n_elements * size)
         active_bytes += n_bytes
         if operand.role == "weight":
             weight_bytes += n_bytes
         else:
-            relayout += fetch_cycles(cost, n_elements * size, contiguous_runs(operand, windows))
+            relayout += fetch_cycles(cost, n_elements * size, contiguous_runs(operand, windows[:, slot]))
     out_windows = lengths // ft[:, -1]
     for operand in spec.epilogue_inputs:
         n_bytes = partition_elements(operand, out_windows) * size_bytes(operand.dtype)
@@ -145,6 +141,17 @@ def _moved(operand: Operand, windows: Ints, pace: Ints) -> Ints:
         is_simple = axis in operand.simple_axes
         moved[:, axis] = n_elements // windows[:, axis] * pace[:, axis] if is_simple else n_elements
     return moved
+
+
+def advance_bytes_many(spec: OperatorSpec, windows: Ints, ft: Ints, paces: Ints) -> Ints:
+    """Return what a core passes on when an axis advances, (n, axes, rotatable operands); see `evaluate`."""
+    result = np.zeros((*paces.shape, len(spec.rotatable)), np.int64)
+    for slot, operand in enumerate(spec.rotatable):
+        is_output = slot == len(spec.inputs)
+        size = size_bytes(spec.acc_dtype if is_output else operand.dtype)
+        moved = _moved(operand, windows[:, slot], paces) * size
+        result[:, :, slot] = np.where(ft[:, slot] > 1, moved, 0)
+    return result
 
 
 def _members(spec: OperatorSpec, f_op: Ints, ft: Ints) -> Ints:

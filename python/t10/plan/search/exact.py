@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Literal
 
 import numpy as np
 
+from t10.core.arrays import Bools, Floats, Ints
 from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     box_cycles,
@@ -32,10 +33,17 @@ from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
+from t10.cost.model import LyingCosts, least_costs
 from t10.plan.search._batch_function import BatchFunction
-from t10.plan.search.evaluate import placed_plan, runs_in_parts
+from t10.plan.search.evaluate import (
+    advance_bytes_many,
+    nest_shift_cycles,
+    padded_lengths,
+    placed_plan,
+    runs_in_parts,
+)
 from t10.plan.search.listed import FtRows
-from t10.plan.search.part_bound import least_part_cycles
+from t10.plan.search.part_bound import least_part_cycles, least_part_cycles_of
 
 Part = (
     tuple[Literal["begin", "add"], AxisSizes, tuple[AxisSizes, ...]]
@@ -68,16 +76,21 @@ class ExactPrices:
     least: dict[tuple[AxisSizes, FtRows], float] = field(
         default_factory=dict[tuple[AxisSizes, FtRows], float]
     )
+    in_parts: dict[tuple[AxisSizes, FtRows], bool] = field(
+        default_factory=dict[tuple[AxisSizes, FtRows], bool]
+    )
     counts_parts: list[bool] = field(default_factory=list[bool])
     """Whether steps in parts are priced by them, once asked: that goes by types and functions, not by extents."""
 
-    def price(self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, most: float) -> float:
+    def price(
+        self, f_op: AxisSizes, ft: FtRows, least_step: float, least_rest: float, waits: float, most: float
+    ) -> float:
         """Return the cycles of a plan but for fetches and the least its shifts take, or a lower bound above `most`.
 
-        A step takes at least `least_step`, what follows the steps at least `least_rest`. Shifts come last: they ask
-        where cores begin.
+        A step takes at least `least_step`, what follows the steps at least `least_rest`, shifts `waits` beyond their
+        least. They come last: they ask where cores begin.
         """
-        total = 0.0
+        total = waits
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
             least = least_rest if part[0] in RESTS else 0.0 if part[0] == "fill" else least_step
@@ -97,7 +110,45 @@ class ExactPrices:
             total += n * (cycles - least)
         if total <= most:
             total += self._crossing(f_op, ft)
-        return total if total > most else total + self._waiting(f_op, ft, most - total)
+        if total > most:
+            return total
+        total -= waits
+        return total + self._waiting(f_op, ft, most - total)
+
+    def bounds(self, f_op: Ints, ft: Ints) -> Floats:
+        """Return what plans take at least, (n, 2): a step where its windows lie, and all shifts beyond their least.
+
+        F_op (n, axes), ft (n, rotatable operands, axes). Where steps run in parts, it is a step's share of all of
+        them. All are whole numbers: sums of them are exact.
+        """
+        result = np.zeros((len(f_op), 2))
+        lengths, steps = padded_lengths(self.spec, f_op, ft), ft.max(axis=1)
+        windows, boxes, least = lengths[:, None] // ft, lengths // steps, least_costs(self.cost)
+        if isinstance(least, LyingCosts):
+            is_cut = self._are_in_parts(f_op, ft)
+            rows, cut = np.flatnonzero(~is_cut), np.flatnonzero(is_cut)
+            if len(rows):
+                table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
+                different, places = np.unique(table, axis=0, return_inverse=True)
+                cycles = least.lying_cycles_many(self.spec, different[:, 0], different[:, 1:])
+                result[rows, 0] = cycles[places.reshape(len(rows))]
+            if len(cut) and self.bound is not None and any(self.counts_parts):
+                result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least) // steps[cut].prod(axis=1)
+        if sees_shifts(self.cost):
+            n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
+            closer = nest_shift_cycles(steps, self.cost.least_shift_cycles_many(self.spec, n_bytes))
+            result[:, 1] = closer - nest_shift_cycles(steps, least.shift_cycles_many(n_bytes.sum(axis=2)))
+        return result
+
+    def _least_of_parts(self, f_op: Ints, ft: Ints, least: LyingCosts) -> Floats:
+        """Return what all steps of plans take at least, part by part where their windows lie, and remember it."""
+        keys = _plans(f_op, ft)
+        plans = [placed_plan(self.spec, *key, links_of(self.cost)) for key in keys]
+        known = [plan for plan in plans if plan is not None]
+        found = iter(least_part_cycles_of(self.spec, known, partial(least.lying_cycles_many, self.spec)))
+        cycles = [0.0 if plan is None else next(found) for plan in plans]
+        self.least.update(zip(keys, cycles, strict=True))
+        return np.array(cycles)
 
     def _crossing(self, f_op: AxisSizes, ft: FtRows) -> int:
         """Return what combining partial sums takes because parts pass links; 0 without a placement."""
@@ -148,11 +199,20 @@ class ExactPrices:
 
     def _runs_in_parts(self, f_op: AxisSizes, ft: FtRows) -> bool:
         """Return what `runs_in_parts` does of many, without arrays where padding decides nothing."""
+        known = self.in_parts.get((f_op, ft))
+        if known is not None:
+            return known
         if _is_cut_by(self.spec, ft):
             return True
         if set(self.spec.reduction_axes) <= zero_addable_axes(self.spec):
             return False
         return bool(runs_in_parts(self.spec, np.array([f_op], np.int64), np.array([ft], np.int64))[0])
+
+    def _are_in_parts(self, f_op: Ints, ft: Ints) -> Bools:
+        """Return what `runs_in_parts` does, and remember it."""
+        found = runs_in_parts(self.spec, f_op, ft)
+        self.in_parts.update(zip(_plans(f_op, ft), found.tolist(), strict=True))
+        return found
 
     def _box_parts(self, f_op: AxisSizes, ft: FtRows) -> Iterator[tuple[int, Part]]:
         """Yield how often a plan does what if its steps are whole boxes, what follows them last."""
@@ -224,6 +284,14 @@ class ExactPrices:
         if plan is None:
             return reduction + end_cycles(self.cost, spec, windows, n_members, n_own)
         return reduction + plan_end_cycles(self.cost, spec, plan, n_members, n_own)
+
+
+def _plans(f_op: Ints, ft: Ints) -> list[tuple[AxisSizes, FtRows]]:
+    """Return rows of F_op and ft as plans are known by."""
+    return [
+        (tuple(factors), tuple([tuple(row) for row in rows]))
+        for factors, rows in zip(f_op.tolist(), ft.tolist(), strict=True)
+    ]
 
 
 def _is_cut_by(spec: OperatorSpec, ft: FtRows) -> bool:

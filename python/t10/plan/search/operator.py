@@ -116,13 +116,15 @@ class _Space:
         limit_bytes = 0 if is_bytes_only else self.task.capacity_bytes
         table = shift_table(self.cost, limit_bytes, self.task.shift_granule_bytes)
         is_bounding = is_pruning and not is_bytes_only
+        prices = None
+        if least_costs(self.cost) is not self.cost:
+            prices = ExactPrices(self.spec, self.cost, _batch_function.read(self.program.sub_task))
         found, counts = _search.search(
             self.task,
             self.rows,
             self.program,
-            None
-            if least_costs(self.cost) is self.cost
-            else ExactPrices(self.spec, self.cost, _batch_function.read(self.program.sub_task)).price,
+            prices and prices.price,
+            prices and prices.bounds,
             table,
             compute_bound(self.task, self.rows, self.program.sub_task) if is_bounding else None,
             self._is_placeable,

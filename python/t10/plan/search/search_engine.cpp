@@ -15,7 +15,6 @@ constexpr std::size_t kOpened = 128;          // F_op opened together
 constexpr std::size_t kLeaves = 8192;         // plans priced together: the fastest of many beat most others
 constexpr std::size_t kWaiting = 16000;       // plans whose exact prices wait for each other
 constexpr std::size_t kTicks = 4096;
-constexpr double kNever = std::numeric_limits<double>::infinity();  // cycles of what is never done
 
 // Cycles of all advances of a nest of `n` loops under its best order: most expensive outermost (theorem 3).
 double nest_cycles(std::array<double, kMaxAxes> &advance, std::array<double, kMaxAxes> &steps, std::size_t n) {
@@ -387,40 +386,13 @@ void Engine::flush() {
       continue;
     }
     const double rest = reductions_[reduction_of(leaf)];
-    waiting_.push_back({std::move(point), boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest});
+    waiting_.push_back({std::move(point), boxes_[leaf_answers_[i]], rest, leaf.cycles - compute(i) - rest,
+                        leaf.n_sub_tasks, 0.0, !hooks_.bounds});
   }
   if (waiting_.size() >= kWaiting) price_waiting();
   leaves_.clear();
   leaf_rows_.clear();
   leaf_boxes_.clear();
-}
-
-// Prices the plans that wait for it, always the one that may be fastest, no further than until another may be: what is
-// on the front by then beats most of the others before they are priced.
-void Engine::price_waiting() {
-  const auto is_later = [](const Waiting &a, const Waiting &b) {
-    return a.point.cycles != b.point.cycles ? a.point.cycles > b.point.cycles : b.point.precedes(a.point);
-  };
-  std::make_heap(waiting_.begin(), waiting_.end(), is_later);
-  while (!waiting_.empty()) {
-    std::pop_heap(waiting_.begin(), waiting_.end(), is_later);
-    Waiting one = std::move(waiting_.back());
-    waiting_.pop_back();
-    Point &point = one.point;
-    if (is_bounding() && front_.beats(point.n_bytes, point.cycles, point.f_row)) continue;
-    const double next = waiting_.empty() ? kNever : waiting_.front().point.cycles;
-    const double most = is_bounding() ? front_.most(point.n_bytes) : kNever;
-    const double limit = is_bounding() ? std::min(most, next) : kNever;
-    hooks_.poll(done_);
-    point.cycles = one.moved + hooks_.price(point.f_row, point.ft, one.least_step, one.least_rest, limit - one.moved);
-    if (point.cycles <= limit) {
-      ++statistics_.n_exact;
-      offer(std::move(point));
-    } else if (point.cycles <= most) {
-      waiting_.push_back(std::move(one));
-      std::push_heap(waiting_.begin(), waiting_.end(), is_later);
-    }
-  }
 }
 
 // Returns under which number the reduction and epilogue of a plan are priced.

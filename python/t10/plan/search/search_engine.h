@@ -41,13 +41,20 @@ struct Settings {
   bool asks_always = false;  // plans that closed forms place are asked about, too
 };
 
+// What a plan takes at least: a step, and all shifts beyond what the table says.
+struct CloserBound {
+  double step;
+  double waits;
+};
+
 struct Hooks {
   std::function<bool(std::size_t f_row, const std::vector<std::int32_t> &ft)> is_placeable;
   // Cycles of a plan but for fetches and shifts, where the cost functions are only lower bounds of them; else empty.
-  // Gives a lower bound where that is above `most`; a step takes `least_step`, what follows the steps `least_rest`.
-  std::function<double(std::size_t f_row, const std::vector<std::int32_t> &ft, double least_step, double least_rest,
-                       double most)>
-      price;
+  // Gives a lower bound where that is above `most`; a step takes `least_step`, what follows the steps `least_rest`,
+  // all shifts `waits` more than the table says.
+  std::function<double(const Point &point, double least_step, double least_rest, double waits, double most)> price;
+  // Bounds of some plans, closer than the cost functions; may be empty.
+  std::function<std::vector<CloserBound>(const std::vector<const Point *> &points)> bounds;
   std::function<void(double done)> poll;  // called now and then; may throw to end the search
 };
 
@@ -84,6 +91,9 @@ class Engine {
     double least_step;
     double least_rest;
     double moved;
+    double n_sub_tasks = 0.0;
+    double waits = 0.0;    // of its shifts, beyond the table
+    bool is_close = true;  // it need not be bounded closer
   };
 
   // What is chosen so far on the way down a case.
@@ -160,6 +170,9 @@ class Engine {
   bool is_exact() const { return !hooks_.price || settings_.is_bytes_only; }
   bool is_bounding() const { return settings_.is_pruning || is_exact(); }
   void price_waiting();
+  void wait(Waiting one);
+  Waiting next_waiting();
+  void bound_closer(Waiting first);
   std::uint32_t reduction_of(const Leaf &leaf) const;
   void offer(Point point);
   bool is_placeable(const Point &point);

@@ -1,0 +1,57 @@
+"""Bounds of steps and shifts of plans whose windows are known: never above what these take, and closer than others."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+from support.random_products import handed_on_rounded, random_box, random_product
+
+from t10.codelets.count import cycles_of
+from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.task_nest import simplified
+from t10.cost.bound.step import sub_task_bound
+from t10.cost.work import step, step_offsets
+
+SPECS = 150
+MULTIPLES = (1, 1, 1, 2, 3)
+
+
+def random_windows(rng: Random, spec: OperatorSpec, box: AxisSizes) -> tuple[AxisSizes, ...]:
+    """Return windows of all rotatable operands, whole numbers of the box."""
+    return tuple(tuple(n * rng.choice(MULTIPLES) for n in box) for _ in spec.rotatable)
+
+
+def counted(
+    spec: OperatorSpec, box: AxisSizes, windows: tuple[AxisSizes, ...], *, initial: bool
+) -> int | None:
+    """Return the cycles of the fastest step over a box in windows, wherever in them it begins."""
+    task = simplified(step(spec, box, windows, initial=initial))
+    found = [cycles_of(task, offsets) for offsets in step_offsets(spec, windows, box)]
+    known = [cycles for cycles in found if cycles is not None]
+    return min(known, default=None)
+
+
+def test_no_step_takes_less_than_the_bound_of_its_windows() -> None:
+    rng = Random(21)
+    shares: list[float] = []
+    loose: list[float] = []
+    for number in range(SPECS):
+        spec = random_product(rng)
+        if number % 5 == 0 and spec.body.ops[0].opcode == "arith.extf" and not spec.window_positions:
+            spec = handed_on_rounded(spec)
+        box = random_box(rng, spec)
+        windows = random_windows(rng, spec, box)
+        cycles = counted(spec, box, windows, initial=rng.random() < 0.5)
+        if cycles is None:
+            continue
+        boxes = np.array([box])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = int(sub_task_bound(spec, boxes, windows=[np.array([each]) for each in windows])[0])
+            other = int(sub_task_bound(spec, boxes)[0])
+        assert bound <= cycles, f"{box} in {windows} of {spec.inputs} -> {spec.output}: {bound} > {cycles}"
+        shares.append(bound / cycles)
+        loose.append(other / cycles)
+    assert len(shares) > SPECS // 2
+    assert np.median(shares) >= np.median(loose)
+    assert np.mean(shares) > np.mean(loose)
