@@ -278,7 +278,7 @@ def _thinned(front: Front, most: int, kept: Mapping[OperatorPlan, None]) -> Iter
 
     The fastest one may be no more than a little faster, and leave results as no other operator reads them.
     """
-    thin = {*_spread(len(front) - 1, most - 1), len(front) - 1}
+    thin = {*_spread(len(front), most), *range(max(len(front) - 2, 0), len(front))}
     yield from (each for number, each in enumerate(front) if number in thin or each.plan in kept)
 
 
