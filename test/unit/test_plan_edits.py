@@ -111,6 +111,19 @@ def test_no_edit_of_a_plan_crashes(executable: Executable, tmp_path: Path) -> No
     assert n_read > 30
 
 
+def test_steps_that_are_not_those_of_the_plan_are_refused_before_they_are_written_out(
+    executable: Executable, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    write_document(path, executable.plan)
+    document = json.loads(path.read_text())
+    used = document["operators"][0]["active"]["plan"]
+    document["plans"][used]["steps"][0] = 10**12
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"operators\[0\].active.plan"):
+        read_document(path)
+
+
 def test_no_edit_of_pins_crashes(tmp_path: Path) -> None:
     path, model = rotating(tmp_path / "pins.json"), models.mlp(tmp_path / "mlp.onnx")
     for where, new, document in sampled_edits(json.loads(path.read_text()), 3):

@@ -25,8 +25,7 @@ def check_document(
         if (spec, plan) in checked:
             return
         checked.add((spec, plan))
-        for breach in breaches(PlanRows.of(plan), expression_of(spec)):
-            raise InputError(f"{where}: {breach}", operator=spec.name)
+        check_legal(plan, spec, where)
 
     specs = {spec.name: spec for spec in module.graph.operators}
     for i, operator in enumerate(module.operators):
@@ -49,6 +48,12 @@ def check_document(
     for i, buffer in enumerate(module.buffers):
         for problem in _buffer_problems(buffer, len(module.operators)):
             raise InputError(f"buffers[{i}].{problem}")
+
+
+def check_legal(plan: OperatorPlan, spec: OperatorSpec, where: str) -> None:
+    """Raise `InputError`, naming the JSON path, unless a plan is one of an operator."""
+    for breach in breaches(PlanRows.of(plan), expression_of(spec)):
+        raise InputError(f"{where}: {breach}", operator=spec.name)
 
 
 def _check_fetches(module: ModulePlan, specs: Mapping[str, OperatorSpec]) -> None:

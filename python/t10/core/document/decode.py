@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from t10.core.document import records
-from t10.core.document.check import check_document
+from t10.core.document.check import check_document, check_legal
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Selector, Term
 from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.operator_body import scheduled_operator
@@ -59,9 +59,12 @@ class _Decoder:
         )
 
     def planned(self, record: records.OperatorRecord, where: str) -> ScheduledOperator:
+        spec, active = self.spec(record, where), self.costed(record.active, f"{where}.active")
+        # Its program is as long as it has steps.
+        check_legal(active.plan, spec, f"{where}.active.plan")
         return scheduled_operator(
-            self.spec(record, where),
-            active=self.costed(record.active, f"{where}.active"),
+            spec,
+            active=active,
             arrivals=tuple(Arrival(**_shallow(arrival)) for arrival in record.arrivals),
             output_layout=_at(self.layouts, record.output_layout, f"{where}.output_layout"),
             pareto=_at(self.fronts, record.pareto, f"{where}.pareto"),
