@@ -27,8 +27,6 @@ from t10.plan.memory.storage import (
     Tensors,
 )
 
-FEW_ROWS = 16
-"""Rows of an operand that are one block of the matrix engine's columns: the other operand then is what streams."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {

@@ -1,4 +1,4 @@
-"""What a product of few rows takes, as its three tensors are stored: counted over boxes that a plan may use.
+"""What a product takes, as its three tensors are stored: counted for a chip, over boxes that a plan may use.
 
 Which operand streams, whether operands are copied first and how results are written all follow from the order of dims
 in memory: `x[m, k] * w[n, k]` summed to `y[m, n]` or to `y[n, m]` differ by up to seven times where m is small.
@@ -27,7 +27,7 @@ from t10.cost.counted import CountedSteps
 from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
 
 LEAST_CYCLES = 16
-"""Cycles are counted in so many: orders that differ by less are told apart by the rule."""
+"""Cycles are rounded down to a multiple of this. Between orders that then cost the same the rule decides."""
 N_BOXES = 8
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
 MACS_PER_CYCLE = 16

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from support.linalg_numpy import run_module
 from support.random_models import random_model
 
 import t10
+from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.core.stored import as_stored
 from t10.cost.matrix import matrix_axes
 from t10.frontend.importer import import_model
+from t10.passes.bridge.affine import axis_dim
 from t10.passes.fuse import Fuse
+from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
 from t10.passes.read_graph import read_graph
+from t10.plan.memory.storage import RowRule, Stored
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
@@ -164,6 +169,32 @@ def test_products_are_as_fast_however_they_are_written(chain: Chain, chip: str) 
     found = {writing: cycles(chain, writing, chip) for writing in WRITINGS}
     fastest = min(each for each in found.values() if each is not None)
     assert all(each is not None and each <= 1.02 * fastest for each in found.values()), found
+
+
+def test_weights_that_the_interleaved_region_does_not_hold_lie_outside_it() -> None:
+    chip = load_chip("test-4")
+    memory = chip.tile_memory
+    room = chip.n_cores * (memory.end - memory.interleaved_base)
+    assert Target.of(chip, {1: room - 2, 3: 2}).outside == frozenset()
+    assert Target.of(chip, {1: room - 2, 3: 4}).outside == {1, 3}
+
+
+def test_products_of_weights_outside_the_interleaved_region_cost_more() -> None:
+    x, w, y = (
+        Tensor("f16", (a, b), (axis_dim(i), axis_dim(j)))
+        for a, b, i, j in ((64, 256, 0, 2), (512, 256, 1, 2), (64, 512, 0, 1))
+    )
+    rows = replace(y, dtype="f32")
+    stored = (Stored((64, 256), 1), Stored((512, 256), 1), Stored((64, 512), 1))
+    rule = RowRule(
+        ((0, 2), (1, 2), (0, 1)), stored, frozenset({2}), frozenset({0, 1}), (frozenset(), frozenset())
+    )
+    prices = [
+        CountedPrice((64, 512, 256), frozenset({2}), (x, w, rows), rule, load_chip("test-4"), outside)
+        for outside in (frozenset[int](), frozenset({0, 1}))
+    ]
+    near, far = (price(((0, 1), (0, 1), (0, 1)), (False, False)) for price in prices)
+    assert near < far
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from support import models
 from support.plans import two_operator_plan
 
 import t10
-from t10.core.document import read_document, write_document
+from t10.core.document import decode, read_document, write_document
 from t10.driver import Executable
 from t10.errors import InputError, T10Error
 from t10.explain import explain_operator
@@ -112,14 +112,18 @@ def test_no_edit_of_a_plan_crashes(executable: Executable, tmp_path: Path) -> No
 
 
 def test_steps_that_are_not_those_of_the_plan_are_refused_before_they_are_written_out(
-    executable: Executable, tmp_path: Path
+    executable: Executable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def written_out(*arguments: object, **named: object) -> None:
+        pytest.fail("the program of a plan that is none was written out")
+
     path = tmp_path / "plan.json"
     write_document(path, executable.plan)
     document = json.loads(path.read_text())
     used = document["operators"][0]["active"]["plan"]
     document["plans"][used]["steps"][0] = 10**12
     path.write_text(json.dumps(document))
+    monkeypatch.setattr(decode, "scheduled_operator", written_out)
     with pytest.raises(InputError, match=r"operators\[0\].active.plan"):
         read_document(path)
 

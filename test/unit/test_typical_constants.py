@@ -90,7 +90,7 @@ def test_equal_constants_stay_equal_and_different_ones_different() -> None:
     assert found(0.3, 0.3) == found(0.7, 0.7)
     assert found(0.3, 0.9) == found(0.7, 0.1)
     assert found(0.3, 0.9) != found(0.7, 0.7)
-    # A number and its negative are told apart by their sign alone.
+    # A number and its negative differ only in sign.
     assert found(0.3, -0.3) != found(0.3, 0.9)
 
 
