@@ -21,7 +21,7 @@ from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
-from t10.plan.joint.states import PLAIN, states_of
+from t10.plan.joint.states import PLAIN, Breadth, states_of
 from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import Method
@@ -188,6 +188,15 @@ def test_where_programs_leave_no_room_plans_of_smaller_programs_are_chosen() -> 
     assert plan.optimality is not None
     assert plan.optimality.method == "exact"
     assert plan.optimality.n_choices > 1
+
+
+def test_the_two_fastest_plans_of_a_long_front_are_states_and_so_is_its_smallest() -> None:
+    graph, options, cost = specs.mlp_graph(128, (512, 512)), PlanOptions(), IpuCostModel(CHIP)
+    context, fronts = context_of(graph, CHIP, cost), operator_fronts(graph, CHIP, cost, options)
+    few = Breadth(of_front=3, of_candidates=0, following=0, leading=0)
+    for front, states in zip(fronts, states_of(context, fronts, options, (), few), strict=True):
+        assert len(front) > few.of_front + 1
+        assert {front[0].plan, front[-2].plan, front[-1].plan} <= {state.plan for state in states}
 
 
 @dataclass(frozen=True, slots=True)
