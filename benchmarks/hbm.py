@@ -71,11 +71,8 @@ def _groups(way: Way, context: Context, fronts: tuple[Front, ...], repeats: int)
 def rows(name: str, batch: int, chip_name: str, rates: list[float]) -> Iterator[Row]:
     """Yield a row per rate; fronts and states of the model are found once."""
     chip, repeats = load_chip(chip_name), LAYERS.get(name, 1)
-    graph, cost, options = (
-        graph_of(MODELS[name].build(batch), chip=chip_name),
-        cost_model("ipu", chip),
-        PlanOptions(),
-    )
+    graph = graph_of(MODELS[name].build(batch), chip=chip_name)
+    cost, options = cost_model("ipu", chip), PlanOptions()
     fronts = operator_fronts(graph, chip, cost, options)
     context = context_of(graph, chip, cost)
     planner = JointPlanner(context, fronts, options, {})
