@@ -6,13 +6,13 @@ A part is a module with `plan(say)`, which works out what its file lacks, `pictu
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from paper.systems import builder_of, graph_of
-
 from t10.chip import ChipSpec, load_chip
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -24,6 +24,8 @@ CHIP, COST = "ipu-mk2", "ipu"
 MODELLED = f"modelled, chip {CHIP}, cost model {COST}"
 FOLDER = "evaluation"
 NOT_PLANNED = "(not planned yet)"
+
+SECONDS_FIELDS = ("model", "batch", "what", "cpu_seconds_as_measured")
 
 Say = Callable[[str], object]
 Line = Mapping[str, str]
@@ -69,6 +71,26 @@ def fill(
         lines = [line for each in jobs for line in known.get(each, [])]
         _write(Data.folder / name, fields, lines)
         say(f"{name}: {' '.join(job)}")
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of processes that it waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def note_seconds(name: str, key: Job, spent: float) -> None:
+    """Keep the CPU seconds that a job took on this machine, in a file of such alone: they differ from run to run."""
+    known = {tuple(line[f] for f in SECONDS_FIELDS[:-1]): line[SECONDS_FIELDS[-1]] for line in read(name)}
+    known[key] = f"{spent:.1f}"
+    _write(Data.folder / name, SECONDS_FIELDS, [[*each, seconds] for each, seconds in sorted(known.items())])
+
+
+def noted_seconds(name: str) -> dict[Job, float]:
+    """Return the seconds that jobs took, wherever they ran last."""
+    return {
+        tuple(line[f] for f in SECONDS_FIELDS[:-1]): float(line[SECONDS_FIELDS[-1]]) for line in read(name)
+    }
 
 
 def _write(path: Path, fields: Sequence[str], lines: Iterable[Sequence[str]]) -> None:

@@ -17,7 +17,6 @@ from paper.part_data import (
     table,
     unfused,
 )
-
 from t10.baselines.load_compute_store import Shared, tile_bytes
 from t10.baselines.poplin import DEFAULT_PROPORTION, fastest_within
 from t10.baselines.roller import Roller, best_tile
@@ -123,8 +122,8 @@ def _popart(points: dict[tuple[str, str, str], dict[str, list[Point]]]) -> Claim
         "for most operators",
         f"for {better} of {len(points)}; PopART's plan is on our front for {equal}",
         better > len(points) / 2,
-        "our stand-in chooses the fastest plan of our own space that does not rotate, at exact costs: it is the fastest "
-        "end of each of the fronts, which offer smaller plans beside it",
+        "our stand-in chooses the fastest plan of our own space that does not rotate, at exact costs: it is the "
+        "fastest end of each of the fronts, which offer smaller plans beside it",
     )
 
 
@@ -172,9 +171,9 @@ def section() -> str:
 
 {shown(PICTURE)}
 
-T10's Pareto front of an operator beside the one plan of each other system: KiB per core while it runs, and modelled cycles.
-All fetch what they read from anywhere; what T10 spends on setting up weights is [below](#idle-and-active-memory). Roller's
-memory is its shares of the virtual global memory and a tile.
+T10's Pareto front of an operator beside the one plan of each other system: KiB per core while it runs, and
+modelled cycles. All fetch what they read from anywhere; what T10 spends on setting up weights is
+[below](#idle-and-active-memory). Roller's memory is its shares of the virtual global memory and a tile.
 
 {table(headings, rows)}
 """

@@ -2,7 +2,7 @@
 
 A legal plan (`t10.core.legal`) cuts every axis in 1 to N_a parts, at most as many in all as there are cores, and every
 tensor in time along axes of its own, into parts whose number divides that of the cores that share it. How many ways
-there are for a tensor depends on the number of its sharers alone: partitions with the same sharers are counted together.
+there are for a tensor depends on the number of its sharers alone: partitions of the same sharers are counted as one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
-from math import prod
+from math import comb, prod
 
 from t10.core.expression import OperatorSpec
 from t10.core.legal import Expression, expression_of
@@ -23,6 +23,27 @@ def unrestricted_plans(spec: OperatorSpec) -> int:
     """Return how many F_op and ft there are if each number is only at most the extent of its axis."""
     cuts = prod(n for n, axis in zip(spec.extents, spec.axes, strict=True) if axis.is_splittable)
     return cuts * prod(spec.extents[axis] for operand in spec.rotatable for axis in operand.axes)
+
+
+def plans_on_any_number_of_cores(spec: OperatorSpec, most: int) -> int | None:
+    """Return how many plans there were if only each single axis had at most `most` parts, and not all together.
+
+    Every tensor is cut along any axis of its own then: what compound dims allow is left out. None where several
+    tensors share the parts of an axis, as their ways are not independent.
+    """
+    expression = expression_of(spec)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for axis in range(len(spec.extents)):
+        groups.setdefault(_sharing(expression, axis), []).append(axis)
+    total = 1
+    for missing, axes in groups.items():
+        parts = [_parts(expression, axis, most) for axis in axes]
+        if len(missing) > 1:
+            return None
+        n_axes = sum(len(expression.uses[number]) for number in missing)
+        counts = _products(parts, most ** len(axes))
+        total *= sum(count * factorisations(value, n_axes) for value, count in counts.items())
+    return total
 
 
 def legal_plans(spec: OperatorSpec, n_cores: int) -> int:
@@ -124,9 +145,17 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(each for each in range(1, number + 1) if number % each == 0)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=1 << 18)
 def factorisations(number: int, n_factors: int) -> int:
-    """Return how many rows of so many factors have a product that divides a number."""
-    if n_factors == 0:
-        return 1
-    return sum(factorisations(number // each, n_factors - 1) for each in divisors(number))
+    """Return how many rows of so many factors have a product that divides a number.
+
+    Each prime's exponent is dealt out to the factors and to what is left over, on its own.
+    """
+    ways, prime = 1, 2
+    while prime * prime <= number:
+        exponent = 0
+        while number % prime == 0:
+            number, exponent = number // prime, exponent + 1
+        ways *= comb(exponent + n_factors, n_factors)
+        prime += 1
+    return ways * (n_factors + 1 if number > 1 else 1)
