@@ -41,8 +41,8 @@ FIELDS = (
     "priced",
     "front",
 )
-"""Plans by what limits them. `boxes`: each number at most its axis; `unlimited`: rings divide sharers, each axis has at most
-as many parts as there are cores (0: not counted); `complete`: legal on the chip; `filtered`: at most those
+"""Plans by what limits them. `boxes`: each number at most its axis; `unlimited`: rings divide sharers, each axis has
+at most as many parts as there are cores (0: not counted); `complete`: legal on the chip; `filtered`: at most those
 within the constraints; `priced`: exactly; `front`: on the Pareto front."""
 OPERATORS = (
     # ResNet's convolution of most plans, at the largest batch that the paper shows.
@@ -167,8 +167,8 @@ def _filtered(spaces: dict[Key, Space]) -> Claim:
         "less than 10^4",
         f"{min(sizes):,} to {max(sizes):,}, {within} of {len(sizes)} below 10^4",
         within == len(sizes),
-        "constraints of small operators are relaxed as the authors' planner does, and those of few partitions searched "
-        "whole: bounds leave few to price",
+        "F_op with every f_t under them are counted: 886 F_op of BERT's product are within 0.9, 12,950 of the largest "
+        "convolution, and each has tens to hundreds of f_t; bounds leave few to price",
     )
 
 
