@@ -23,8 +23,8 @@ FRAME = "nerf-frame"
 class Row:
     """A system's plan of a model; cycles are modelled. `status` is `ok`, or why there is no plan.
 
-    `moved_bytes` are what the busiest core of every phase takes from others while a model runs;
-    `rotating` operators have more than one step.
+    `moved_bytes` are what the busiest core of every phase takes from others while a model runs, `total_bytes` what all
+    cores take; `rotating` operators have more than one step.
     """
 
     chip: str
@@ -37,6 +37,7 @@ class Row:
     compute_cycles: int = 0
     transfer_cycles: int = 0
     moved_bytes: int = 0
+    total_bytes: int = 0
     peak_bytes: int = 0
     rotating: int = 0
 
@@ -76,7 +77,7 @@ def row_of(chip: str, cost_model: str, model: str, batch: int, found: Compared) 
     status = f"does not fit: {found.reason}" if found.reason else "ok"
     return Row(
         chip, cost_model, model, batch, found.system, status, found.n_operators, found.compute_cycles,
-        found.transfer_cycles, found.moved_bytes, found.peak_bytes, found.rotating,
+        found.transfer_cycles, found.moved_bytes, found.total_bytes, found.peak_bytes, found.rotating,
     )  # fmt: skip
 
 
