@@ -39,6 +39,8 @@ OPERATORS = (
 PICTURE = "figure-17-fronts"
 MARKS = {ROLLER: ("^", "#e0a500"), SPLIT: ("v", "#b05ab0"), POPART: ("s", "#888888")}
 PAPER_SPREAD = 20
+FEW_POWERS = 10
+"""Up to this ratio of cycles the numbers between powers of ten are written, too."""
 
 Point = tuple[int, int, int, int]
 """Bytes in the virtual global memory, bytes, cycles, steps."""
@@ -95,6 +97,9 @@ def pictures() -> dict[str, Any]:
             _, n_bytes, cycles, _ = systems[system][0]
             axes.plot([n_bytes / KIB], [cycles / 1e3], mark, color=colour, label=system)
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        if max(y for _, y in front) < FEW_POWERS * min(y for _, y in front):
+            axes.yaxis.set_minor_formatter("{x:g}")
         axes.set_title(f"{model}, batch {batch}\n{operator}", loc="left")
     axes = figure.axes[0]
     axes.legend(frameon=False, fontsize=8)

@@ -138,7 +138,7 @@ def pictures() -> dict[str, Any]:
         for name, mark, colour in ((CHOSEN, "*", "#d04a4a"), (ROLLER, "^", "#b05ab0")):
             _, idle, cycles, *_ = _one(states, name)
             axes.plot([100 * _share(idle)], [cycles / 1e3], mark, color=colour, markersize=10, label=name)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max(each[2] for each in states) / 1e3)
         axes.set_title(f"{model}, batch {batch}", loc="left")
         axes.legend(frameon=False, fontsize=8)
     figure.supxlabel(f"% of a core's memory that weights at rest take ({MODELLED})")
