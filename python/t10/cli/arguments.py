@@ -32,7 +32,10 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips")
+LISTS = (
+    "shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips", "sources",
+    "entries",
+)  # fmt: skip
 """Options that may be given several times."""
 MOST_JOBS = 1024
 EXIT_CODES = (
@@ -96,7 +99,9 @@ class Arguments:
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
-    source: Path = Path()
+    sources: tuple[Path, ...] = ()
+    entries: tuple[str, ...] = ()
+    objects: bool = False
     base_address: int = IPU_MEMORY.base
     defines: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
@@ -429,10 +434,26 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
 
 def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:
     asm = commands.add_parser(
-        "asm", parents=[common], help="assemble a file of codelets and list what came out"
+        "asm", parents=[common], help="assemble and link files of codelets, and list what came out"
     )
     asm.add_argument(
-        "source", type=Path, metavar="FILE.S", help="assembly text, with C preprocessor directives"
+        "sources",
+        type=Path,
+        nargs="+",
+        metavar="FILE.S",
+        help="assembly text, with C preprocessor directives; several files are linked",
+    )
+    asm.add_argument(
+        "--entry",
+        dest="entries",
+        action="append",
+        metavar="SYMBOL",
+        help="keep only the sections that this symbol needs; repeatable",
+    )
+    asm.add_argument(
+        "--objects",
+        action="store_true",
+        help="do not link: list sections and symbols of every file, and which symbols it needs of others",
     )
     asm.add_argument(
         "-D", dest="defines", action="append", metavar="NAME=TEXT", help="define a macro; repeatable"

@@ -113,8 +113,8 @@ def parse_instruction(
 def _respelled(mnemonic: str, shapes: list[str], texts: list[str]) -> tuple[Form, ...]:
     """Return the forms that operands mean in spellings which public codelets use and no record has; () for others.
 
-    `$azero` as the base or delta of a load or store is `$mzero`; `put` and `get` of an $a register are `uput` and
-    `uget`; a register's low half (`:BL`) and its only element (`:B`) are the same half of a word.
+    `$azero` as the base or delta of a load or store is `$mzero`; `put` of an $a register is `uput`; a register's low
+    half (`:BL`) and its only element (`:B`) are spelled alike.
     """
     if mnemonic.startswith(("ld", "st")) and "$azero" in texts[1:]:
         found = [
@@ -122,8 +122,8 @@ def _respelled(mnemonic: str, shapes: list[str], texts: list[str]) -> tuple[Form
             for i, (shape, text) in enumerate(zip(shapes, texts, strict=True))
         ]
         return forms_of(mnemonic, " ".join(found))
-    if mnemonic in ("put", "get") and "a" in shapes:
-        return forms_of("u" + mnemonic, " ".join(shapes))
+    if mnemonic == "put":
+        return forms_of("uput", " ".join(shapes))
     other = {"a:B": "a:BL", "a:BL": "a:B"}
     return forms_of(mnemonic, " ".join(other.get(shape, shape) for shape in shapes))
 

@@ -70,16 +70,23 @@ def link(
 
 
 class FlatFile(NamedTuple):
-    """A file's statements, and the names that it exports."""
+    """A file's statements.
+
+    `exported` are the names that other files see; for those in `replaced`, weak ones, another file's definition counts;
+    those in `absent` are weak and defined nowhere.
+    """
 
     statements: tuple[FlatStatement, ...]
     exported: frozenset[str]
+    replaced: frozenset[str]
+    absent: frozenset[str]
 
 
 def flattened(
     sources: Sequence[Source],
     *,
     defines: Mapping[str, str] | None = None,
+    include_paths: tuple[Path | str, ...] = (),
     entries: Sequence[str] = (),
 ) -> tuple[tuple[FlatFile, ...], Image]:
     """Return files with macros, repetitions and conditions gone, as statements, and the image they make.
@@ -87,8 +94,9 @@ def flattened(
     Flags of the matrix engine and the memory map (`TMEM_...`) stay names; conditions see the memory of an IPU Mk2. With
     `entries`, statements of sections that these do not need are left out. Raises as `link` does.
     """
+    paths = tuple(Path(path) for path in include_paths)
     reporter = Reporter()
-    assemblers = [Assembler(source.name, reporter, defines or {}, (), IPU_MEMORY) for source in sources]
+    assemblers = [Assembler(source.name, reporter, defines or {}, paths, IPU_MEMORY) for source in sources]
     for assembler in assemblers:
         assembler.flat = []
     units, image = _linked(sources, assemblers, reporter, IPU_MEMORY.base, entries)
@@ -102,7 +110,10 @@ def _flat(statements: Sequence[FlatStatement], unit: Unit) -> FlatFile:
     """Return a file's statements, of sections left out only those that no address depends on."""
     sections = unit.output.sections
     kept = (one for one in statements if sections[one.section].is_needed or _is_lasting(one))
-    return FlatFile(tuple(kept), frozenset(unit.output.exported))
+    owners = {name: unit.output.symbols.owner(name) for name in unit.output.weak}
+    replaced = (name for name, owner in owners.items() if owner not in (None, unit.output.symbols))
+    absent = (name for name, owner in owners.items() if owner is None)
+    return FlatFile(tuple(kept), frozenset(unit.output.exported), frozenset(replaced), frozenset(absent))
 
 
 def _is_lasting(statement: FlatStatement) -> bool:

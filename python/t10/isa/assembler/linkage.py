@@ -13,6 +13,9 @@ from t10.isa.assembler.output import Output
 from t10.isa.assembler.section import Section
 from t10.isa.assembler.symbols import MOST_CHAIN, Symbols
 
+MOST_SHOWN = 12
+"""Symbols that an error lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -90,10 +93,10 @@ def _definition(unit: Unit, name: str) -> Line:
 def _owner(units: Sequence[Unit], name: str) -> Symbols:
     """Return the symbols of the file that defines an entry."""
     tables = [unit.output.symbols for unit in units]
-    owner = tables[0].owner(name) if tables else None
+    for unit, table in zip(units, tables, strict=True):
+        if name in unit.output.exported and name in table.values and table.owner(name) is table:
+            return table
     defining = [table for table in tables if name in table.values]
-    if owner is not None and name in owner.values:
-        return owner
     if len(defining) == 1:
         return defining[0]
     if defining:
@@ -101,8 +104,12 @@ def _owner(units: Sequence[Unit], name: str) -> Symbols:
             f"entry '{name}' is a label of {len(defining)} files, and none exports it",
             hint=f"write .globl {name} in one of them",
         )
-    known = frozenset(name for table in tables for name in table.labels)
-    raise InputError(f"no file defines the entry '{name}'{closest(name, known)}")
+    known = sorted({name for table in tables for name in table.labels if not name.startswith(".L")})
+    shown = ", ".join(known[:MOST_SHOWN]) + (", ..." if known[MOST_SHOWN:] else "") or "none"
+    where = ", ".join(unit.source for unit in units)
+    raise InputError(
+        f"{where} defines no symbol '{name}' (its symbols: {shown}){closest(name, frozenset(known))}"
+    )
 
 
 def _reached(node: Node, symbols: Symbols, depth: int = 0) -> Iterator[tuple[Symbols, int]]:
