@@ -180,6 +180,11 @@ def test_what_is_not_needed_may_refer_to_what_there_is_not() -> None:
     assert errors("nop\n", LIBRARY, entries=("g",)) == ["b.S:6:8: error: undefined symbol 'missing'"]
 
 
+def test_data_needs_what_it_points_to() -> None:
+    image = linked(LIBRARY, ".globl start\n.section .data.start\nstart: .int table\n", entries=("start",))
+    assert set(image.symbols) == {"start", "table", "f", "helper"}
+
+
 def test_a_needed_symbol_may_be_set_to_an_address() -> None:
     texts = ("start: bri alias\n", ".globl alias\n.set alias, f + 4\n.section .text.f\nf: nop\nnop\n")
     image = linked(*texts, entries=("start",))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t10.cli.asm_arguments import add_asm
 from t10.cli.compare_arguments import add_compare
 from t10.cli.parsing import new_parser
 from t10.cli.reading_arguments import add_reading
@@ -21,7 +22,6 @@ from t10.cli.shared_arguments import (
     add_prove,
     add_seed,
     add_shapes,
-    address,
     naming,
     planning,
     searching,
@@ -337,7 +337,7 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     )
     chips.add_argument("--json", dest="as_json", action="store_true", help="print the fields as JSON")
 
-    _add_assembling(commands, common)
+    add_asm(commands, common)
     _add_conforming(commands, common)
     _add_profile(commands, common)
 
@@ -430,50 +430,6 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     add_operator(pareto)
     add_codelets_again(pareto)
-
-
-def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:
-    asm = commands.add_parser(
-        "asm", parents=[common], help="assemble and link files of codelets, and list what came out"
-    )
-    asm.add_argument(
-        "sources",
-        type=Path,
-        nargs="+",
-        metavar="FILE.S",
-        help="assembly text, with C preprocessor directives; several files are linked",
-    )
-    asm.add_argument(
-        "--entry",
-        dest="entries",
-        action="append",
-        metavar="SYMBOL",
-        help="keep only the sections that this symbol needs; repeatable",
-    )
-    asm.add_argument(
-        "--objects",
-        action="store_true",
-        help="do not link: list sections and symbols of every file, and which symbols it needs of others",
-    )
-    asm.add_argument(
-        "-D", dest="defines", action="append", metavar="NAME=TEXT", help="define a macro; repeatable"
-    )
-    asm.add_argument(
-        "-I",
-        dest="include_paths",
-        action="append",
-        type=Path,
-        metavar="DIR",
-        help="search includes there; repeatable",
-    )
-    asm.add_argument(
-        "--base",
-        dest="base_address",
-        type=address,
-        default=IPU_MEMORY.base,
-        metavar="ADDRESS",
-        help=f"address of the first word (default: {IPU_MEMORY.base:#x})",
-    )
 
 
 def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None:

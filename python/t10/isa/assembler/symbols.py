@@ -63,13 +63,12 @@ class Symbols:
     def lookup(self, node: Node) -> Value:
         """Return the value of a leaf of an expression; raises Unknown."""
         if node.kind == "symbol":
-            owner = self.owner(node.name)
-            if owner is not None and owner is not self:
-                return owner.lookup(node)
             value = self.values.get(node.name)
-            if value is None:
-                return self._otherwise(node)
-            return self._settled(value, node)
+            if value is None or node.name in self._weak:
+                owner = self.owner(node.name)
+                if owner is not None and owner is not self:
+                    return owner.lookup(node)
+            return self._otherwise(node) if value is None else self._settled(value, node)
         if node.kind == ".":
             return self._placed(self.here)
         if node.kind == "place":
