@@ -419,6 +419,11 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     explain.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     add_operator(explain)
+    explain.add_argument(
+        "--exchange",
+        action="store_true",
+        help="show the exchanges of program/ instead: which tiles send what to which; of --op with every line",
+    )
 
     pareto = commands.add_parser(
         "pareto",
