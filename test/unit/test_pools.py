@@ -204,5 +204,5 @@ def test_a_declared_shape_that_is_wrong_is_an_error_that_names_it(tmp_path: Path
 def test_windows_of_another_rank_are_refused(name: str) -> None:
     model = _model("MaxPool", (1, 2, 5, 5), ([2, 2], [2, 2], [1, 1], [1, 1, 1, 1]))
     next(each for each in model.graph.node[0].attribute if each.name == name).ints[:] = [1]
-    with pytest.raises(InputError, match="MaxPool|shapes do not fit"):
+    with pytest.raises(InputError, match=r"MaxPool|shapes do not fit"):
         import_proto(model, source="m")
