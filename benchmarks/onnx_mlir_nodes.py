@@ -5,8 +5,8 @@
 
 Texts are those of `onnx_mlir_text.py`. What a text asks for is given, as its error says it: `--constant` with the
 values of the test's inputs, `--shape` with their extents, `--bf16 f32`. Models that onnx-mlir refuses (4-bit floats,
-2-bit integers) are left out. Prints one line per cause, then how many texts import; beside it, how many of the models do
-so as ONNX.
+2-bit integers) are left out. Prints one line per cause, then how many texts import; beside it, how many of the models
+do so as ONNX.
 """
 
 from __future__ import annotations

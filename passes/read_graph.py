@@ -411,9 +411,7 @@ def _split(attribute: Any, order: Order, shape: tuple[int, ...]) -> tuple[int, .
     split = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
     is_pair = len(split) == 2 and 0 <= split[0] < len(order) - 1
     if not is_pair or shape[order.index(split[0] + 1)] != split[1]:
-        raise InputError(
-            f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits"
-        )
+        raise InputError(f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits")
     return split
 
 
