@@ -194,7 +194,7 @@ def _cases(
     model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
-        return random_inputs(executable.plan.graph, seed, reach, specials=specials)
+        return model.held(random_inputs(executable.plan.graph, seed, reach, specials=specials))
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
