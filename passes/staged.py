@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.chip.groups import Groups
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.garbage import rare_collections
-from t10.core.graph import Graph
+from t10.core.graph import Graph, TensorValue
 from t10.core.hand_over import entering, hand_over_cycles, least_cycles, leaving
 from t10.core.movement import LoadCosts
 from t10.core.own_weights import own_weights
@@ -32,18 +33,19 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.options import PlanOptions, Progress
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.stages.places import narrow_places
-from t10.plan.stages.search import NEVER, Cut, CutProblem, best_cut
-
-GAP = 0.001
-"""A cut is looked for until the slowest stage of another can be this part faster at most."""
-
+from t10.plan.stages.search import Cut, CutProblem, best_cut
 
 @dataclass(frozen=True, slots=True)
 class StagedModule:
-    """All stages as values, and the modules of those that differ."""
+    """All stages as values, and the modules of those that differ.
+
+    `weights` are the whole model's, and `constants` values of the fused module that became weights, by name.
+    """
 
     staged: StagedPlan
     compiled: tuple[CompiledModule, ...]
+    weights: tuple[TensorValue, ...] = ()
+    constants: dict[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
 
 
 @dataclass(slots=True)
@@ -168,11 +170,12 @@ def compile_staged(
         )  # fmt: skip
 
     planner = _Planner(text, pieces_of(read.graph), groups, costs, compile)
-    return _cut(planner, least, n_stages, progress)
+    made = _cut(planner, least, n_stages, options.gap, progress)
+    return replace(made, weights=read.graph.weights, constants=read.constants)
 
 
 def _cut(
-    planner: _Planner, least: list[int], n_stages: int | None, progress: Progress | None
+    planner: _Planner, least: list[int], n_stages: int | None, gap: float, progress: Progress | None
 ) -> StagedModule:
     """Return the best cut at narrow places; where none fits there, at any."""
     n_groups, n_operators = len(planner.groups.order), len(least)
@@ -195,7 +198,7 @@ def _cut(
         def run_cycles(first: int, end: int, places: tuple[int, ...] = places) -> int | None:
             return planner.run_cycles(places[first], places[end])
 
-        found = best_cut(problem, run_cycles, slowest, GAP, lambda done, total: _tell(progress, done, total))
+        found = best_cut(problem, run_cycles, slowest, gap, lambda done, total: _tell(progress, done, total))
         if found is not None:
             at = tuple(places[each] for each in found.cut)
             return _kept(planner, _staged(planner, at, found.bound_cycles, len(places), n_stages is None))
@@ -236,10 +239,9 @@ def _problem(
     weights = np.concatenate([[0], np.cumsum(_weight_bytes(planner.pieces.graph))])[at]
     room = planner.groups.chip.capacity_bytes * planner.groups.chip.n_cores
     fits = (weights[None, :] - weights[:, None] <= room) & (at[None, :] > at[:, None])
-    run_cycles = np.where(fits, run[None, :] - run[:, None], NEVER).astype(np.int64)
     hand = np.array([_hand_cycles(planner, number, places) for number in range(most - 1)], np.int64)
     n_bytes = np.array(planner.pieces.crossing_bytes(), np.int64)[at]
-    return CutProblem(run_cycles, hand.reshape(most - 1, len(places)), n_bytes, most, is_free)
+    return CutProblem(run, fits, hand.reshape(most - 1, len(places)), n_bytes, most, is_free)
 
 
 def _hand_cycles(planner: _Planner, number: int, places: tuple[int, ...]) -> list[int]:
@@ -273,8 +275,6 @@ def _weight_bytes(graph: Graph) -> Ints:
 
 def _kept(planner: _Planner, staged: StagedPlan) -> StagedModule:
     """Return the stages with the plans that they run, and no others, numbered in the order of their first use."""
-    from dataclasses import replace
-
     numbers = list(dict.fromkeys(stage.plan for stage in staged.stages))
     stages = tuple(replace(stage, plan=numbers.index(stage.plan)) for stage in staged.stages)
     return StagedModule(replace(staged, stages=stages), tuple(planner.compiled[each] for each in numbers))

@@ -1,8 +1,9 @@
 """The cut of a model into stages whose slowest takes least, found from bounds that become exact where they matter.
 
 A stage takes what it receives, what it runs and what it sends, one after the other. What a stage runs is known once it
-has been planned; before that it is bounded. The best cut under the bounds is planned, bounds are replaced by what its
-stages take, and so on until a cut is as good as the bounds say, so that stages of no other cut need to be planned.
+has been planned; before that it is bounded, by the fastest plans of its operators, and by what a planned stage takes
+that is a part of it. The best cut under the bounds is planned, and so on until a cut is as good as the bounds say: the
+stages of no other cut need to be planned.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from t10.core.arrays import Ints
+from t10.core.arrays import Bools, Ints
 
 NEVER = 1 << 60
 """Cycles of a stage that does not fit."""
@@ -28,20 +29,24 @@ Cut = tuple[int, ...]
 class CutProblem:
     """Places 0 to n of a model, and up to `most` stages between them.
 
-    `run_cycles` (n + 1, n + 1) bounds what stage i to j runs, `hand_cycles` (most - 1, n + 1) what is handed over at a
-    place by the stage of that number. `crossing_bytes` are those at a place. `is_exact` stages were planned.
+    `fastest` are the cycles of operators before a place under their fastest plans, `fits` (n + 1, n + 1) whether a stage
+    from place i to j may fit, `hand_cycles` (most - 1, n + 1) bounds what the stage of a number hands over at a place,
+    `crossing_bytes` are those at a place. `run_cycles` bounds what stages run; `is_exact` ones were planned.
     """
 
-    run_cycles: Ints
+    fastest: Ints
+    fits: Bools
     hand_cycles: Ints
     crossing_bytes: Ints
     most: int
     is_free: bool = False
     """Whether fewer stages are as welcome."""
-    is_exact: np.ndarray = field(init=False)
+    run_cycles: Ints = field(init=False)
+    is_exact: Bools = field(init=False)
 
     def __post_init__(self) -> None:
         """Nothing is planned yet."""
+        self.run_cycles = np.where(self.fits, self.fastest[None, :] - self.fastest[:, None], NEVER)
         self.is_exact = np.zeros(self.run_cycles.shape, np.bool_)
 
     @property
@@ -147,10 +152,15 @@ def _stages(cut: Cut) -> Sequence[tuple[int, int]]:
 
 
 def _learn(problem: CutProblem, stage: tuple[int, int], cycles: int | None) -> None:
-    """Replace a bound by what the stage takes; where it does not fit, no stage does that holds all of it."""
+    """Replace a bound by what the stage takes: a stage that holds all of it takes that at least, and the rest besides."""
     first, end = stage
     problem.is_exact[first, end] = True
+    around = problem.run_cycles[: first + 1, end:]
     if cycles is None:
-        problem.run_cycles[: first + 1, end:] = NEVER
-    else:
-        problem.run_cycles[first, end] = max(cycles, int(problem.run_cycles[first, end]))
+        around[:] = NEVER
+        return
+    before = problem.fastest[first] - problem.fastest[: first + 1]
+    behind = problem.fastest[end:] - problem.fastest[end]
+    known = problem.is_exact[: first + 1, end:].copy()
+    around[:] = np.where(known, around, np.maximum(around, cycles + before[:, None] + behind[None, :]))
+    problem.run_cycles[first, end] = cycles
