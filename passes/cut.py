@@ -19,9 +19,7 @@ def cut_module(module: Any, pieces: Pieces, first: int, end: int) -> ReadModule:
     location. Raises `T10Error` where the module is not that graph.
     """
     read = read_graph(module)
-    values = {
-        spec.output.name: read.operations[spec.name].results[0] for spec in read.graph.operators
-    }
+    values = {spec.output.name: read.operations[spec.name].results[0] for spec in read.graph.operators}
     function = read.function
     block = function.regions[0].blocks[0]
     entries = argument_entries(function)
@@ -36,7 +34,10 @@ def cut_module(module: Any, pieces: Pieces, first: int, end: int) -> ReadModule:
     attributes = signature_attributes(function, "res_attrs", len(returned.operands))
     kept = [number for number, home in enumerate(pieces.homes) if first <= home < end]
     results = [returned.operands[number] for number in kept]
-    named = [ir.DictAttr.get(_named(attributes[number], pieces.graph.outputs[number].name)) for number in kept]
+    named = [
+        ir.DictAttr.get({**attributes[number], NAME: ir.StringAttr.get(pieces.graph.outputs[number].name)})
+        for number in kept
+    ]
     for value in pieces.crossing(end):
         results.append(values[value.name])
         named.append(ir.DictAttr.get({NAME: ir.StringAttr.get(value.name)}))
@@ -50,14 +51,6 @@ def cut_module(module: Any, pieces: Pieces, first: int, end: int) -> ReadModule:
     if unnamed(left.graph) != unnamed(pieces.piece(first, end)):
         raise T10Error(f"operators {first} to {end} of the module are not those of its graph")
     return left
-
-
-def _named(attributes: Any, name: str) -> dict[str, Any]:
-    """Return attributes of a result with its name."""
-    known = {each: attributes[each] for each in attributes} if isinstance(attributes, dict) else {
-        each.name: each.attr for each in attributes
-    }
-    return {**known, NAME: ir.StringAttr.get(name)}
 
 
 def _clean(function: Any, block: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from t10.core.own_weights import own_weights
 from t10.core.partials import Partials
 from t10.core.pieces import Pieces, pieces_of, unnamed
 from t10.core.staged import HandOver, Stage, StagedPlan
-from t10.cost import CostModel, registry
+from t10.cost import registry
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InfeasiblePlanError, InputError
 from t10.passes.cut import cut_module
@@ -34,6 +35,7 @@ from t10.plan.options import PlanOptions, Progress
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.stages.places import narrow_places
 from t10.plan.stages.search import Cut, CutProblem, best_cut
+
 
 @dataclass(frozen=True, slots=True)
 class StagedModule:
@@ -113,7 +115,7 @@ class _Planner:
 
     def stages(self, places: tuple[int, ...]) -> tuple[Stage, ...]:
         """Return planned stages between places."""
-        spans = list(zip(places, places[1:], strict=False))
+        spans = list(pairwise(places))
         return tuple(
             self._stage(number, span, spans[number + 1] if number + 1 < len(spans) else None)
             for number, span in enumerate(spans)
@@ -252,9 +254,7 @@ def _hand_cycles(planner: _Planner, number: int, places: tuple[int, ...]) -> lis
     first, second = (group * n_cores for group in planner.groups.order[number : number + 2])
     return [
         sum(
-            least_cycles(
-                prod(value.shape) * size_bytes(value.dtype), first, second, links, planner.costs
-            )
+            least_cycles(prod(value.shape) * size_bytes(value.dtype), first, second, links, planner.costs)
             for value in planner.pieces.crossing(place)
         )
         for place in places

@@ -116,7 +116,9 @@ class StagedExecutable:
         for number, stage in enumerate(self.staged.stages):
             executable = self._stage(number)
             plan_inputs = zip(executable.plan.graph.inputs, stage.inputs, strict=True)
-            taken = {value.name: handed[name] if name in handed else given[name] for value, name in plan_inputs}
+            taken = {
+                value.name: handed[name] if name in handed else given[name] for value, name in plan_inputs
+            }
             result = executable.execute(taken, progress=progress)
             made = {
                 name: result.outputs[output.name]
@@ -135,7 +137,8 @@ class StagedExecutable:
         executable = self.executables[stage.plan]
         names = zip(executable.plan.graph.weights, stage.weights, strict=True)
         return replace(
-            executable, weights={value.name: self.weights[name] for value, name in names if name in self.weights}
+            executable,
+            weights={value.name: self.weights[name] for value, name in names if name in self.weights},
         )
 
     def check_weights(self) -> None:
@@ -234,9 +237,7 @@ def compile_stages(
     asked = Partials(partials) if isinstance(partials, str) else partials
     chosen, costs = options or Options(), registry.given(cost_model)
     clock = Stopwatch(progress, "import")
-    imported = imported_model(
-        model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64
-    )
+    imported = imported_model(model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64)
     made = compile_staged(
         imported.module, groups, n_stages, chosen, clock.report,
         cost_model=costs, executor=executor, cache=opened_cache(cache), partials=asked,

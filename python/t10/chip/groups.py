@@ -40,9 +40,7 @@ def groups_of(whole: ChipSpec, level: str = "") -> Groups:
         )
     wanted = level or names[0]
     if wanted not in names:
-        raise InputError(
-            f"chip {whole.name} has no level {wanted!r} of groups (expected {', '.join(names)})"
-        )
+        raise InputError(f"chip {whole.name} has no level {wanted!r} of groups (expected {', '.join(names)})")
     if whole.memory is not None:
         raise InputError(f"chip {whole.name} has off-chip memory, which stages cannot share: expected none")
     above = names.index(wanted) + 1

@@ -27,7 +27,7 @@ from t10.errors import InputError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-MAX_CORES = 1 << 16
+MAX_CORES = 1 << 17
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024

@@ -21,6 +21,7 @@ from t10.cli.shared_arguments import (
     add_prove,
     add_seed,
     add_shapes,
+    add_stages,
     address,
     naming,
     planning,
@@ -107,6 +108,8 @@ class Arguments:
     shift_buffer_bytes: int | None = None
     hbm_bandwidth: str | None = None
     program: bool = True
+    stages: str = ""
+    stage_level: str = ""
     codelets: tuple[Path, ...] = ()
     only: str = ""
     jobs: int = 1
@@ -163,6 +166,7 @@ def _add_compile(
         help="folder to write; one that T10 wrote is replaced, any other must be new or empty",
     )
     add_prove(compile_, default=False)
+    add_stages(compile_)
     compile_.add_argument(
         "--stats",
         action="store_true",
@@ -203,6 +207,7 @@ def _add_verify(
         help="largest error, relative to the largest output (default: 1e-4 for f32, 5e-3 for f16)",
     )
     add_prove(verify, default=True)
+    add_stages(verify)
     verify.add_argument(
         "--engine",
         choices=("plan", "iss", "poplar-host", "all"),

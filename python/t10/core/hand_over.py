@@ -68,9 +68,7 @@ def least_cycles(n_bytes: int, first: int, second: int, links: Links, costs: Loa
 
     All of its bytes leave over one link.
     """
-    level = next(
-        each for each in reversed(links.levels) if first // each.stride != second // each.stride
-    )
+    level = next(each for each in reversed(links.levels) if first // each.stride != second // each.stride)
     return costs.move_cycles(Loads(port_cycles=-(-n_bytes * RATE_CYCLES // level.rate)))
 
 

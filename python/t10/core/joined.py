@@ -39,13 +39,19 @@ def joined(stages: Sequence[Stage], plans: Sequence[ModulePlan]) -> Graph:
 
 def _named(number: int, stage: Stage, graph: Graph) -> Graph:
     """Return a stage's graph with the names of the model; views, which have none there, are called by the stage."""
-    counts = [(graph.inputs, stage.inputs), (graph.weights, stage.weights), (graph.operators, stage.operators)]
+    counts = [
+        (graph.inputs, stage.inputs),
+        (graph.weights, stage.weights),
+        (graph.operators, stage.operators),
+    ]
     if any(len(own) != len(names) for own, names in (*counts, (graph.outputs, stage.outputs))):
         raise T10Error(f"stage {number} names other values than its plan has")
     names = {value.name: name for own, given in counts[:2] for value, name in zip(own, given, strict=True)}
     names |= {view.name: f"stage {number}: {view.name}" for view in graph.views}
     n_own = len(graph.outputs) - len(stage.sends)
-    results = dict(zip((output.value for output in graph.outputs[n_own:]), stage.outputs[n_own:], strict=True))
+    results = dict(
+        zip((output.value for output in graph.outputs[n_own:]), stage.outputs[n_own:], strict=True)
+    )
     for spec, name in zip(graph.operators, stage.operators, strict=True):
         names[spec.output.name] = results.get(spec.output.name, f"{name}:0")
 

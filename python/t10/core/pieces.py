@@ -145,4 +145,3 @@ def unnamed(graph: Graph) -> Graph:
             GraphOutput(f"out{i}", number(each.value), each.declared) for i, each in enumerate(graph.outputs)
         ),
     )
-

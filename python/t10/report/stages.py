@@ -41,9 +41,13 @@ class StageRecord(Record):
     plan: Annotated[Size, Field(description="number of its folder in stages/; equal stages have one")]
     group: Annotated[Size, Field(description="number of its group of cores on the chip")]
     operators: Names
-    inputs: Annotated[Names, Field(description="in the order of the plan's inputs; what is handed over is last")]
+    inputs: Annotated[
+        Names, Field(description="in the order of the plan's inputs; what is handed over is last")
+    ]
     weights: Annotated[Names, Field(description="in the order of the plan's weights")]
-    outputs: Annotated[Names, Field(description="in the order of the plan's outputs; what is handed on is last")]
+    outputs: Annotated[
+        Names, Field(description="in the order of the plan's outputs; what is handed on is last")
+    ]
     run_cycles: Annotated[Size, Field(description="modelled, of the operators")]
     stage_cycles: Annotated[Size, Field(description="modelled, of receiving, running and sending")]
     peak_bytes: Annotated[Size, Field(description="most bytes of a core in use at once")]
@@ -70,9 +74,12 @@ class StagesReport(Record):
     latency_cycles: Annotated[Size, Field(description="modelled, from a request to its result")]
     results_per_second: Annotated[float, Field(description="modelled, of all stages together")]
     bound_cycles: Annotated[
-        Size, Field(description="no cut at these places has a shorter interval, each stage as it would be planned")
+        Size,
+        Field(description="no cut at these places has a shorter interval, each stage as it would be planned"),
     ]
-    n_places: Annotated[Count, Field(description="places at which the model could be cut, both ends included")]
+    n_places: Annotated[
+        Count, Field(description="places at which the model could be cut, both ends included")
+    ]
     n_planned: Annotated[Size, Field(description="different stages that were planned to choose")]
     is_free: Annotated[bool, Field(description="whether the number of stages was free, up to that of groups")]
     stages: Annotated[tuple[StageRecord, ...], Field(min_length=1)]
@@ -213,14 +220,16 @@ def stages_summary(report: StagesReport) -> RenderableType:
     table.add_row("cut", cut_text(report))
     peak = max(stage.peak_bytes for stage in report.stages)
     share = peak / report.capacity_bytes if report.capacity_bytes else 0.0
-    table.add_row("memory", f"{bytes_text(peak)} of {bytes_text(report.capacity_bytes)} per core ({share:.0%})")
+    table.add_row(
+        "memory", f"{bytes_text(peak)} of {bytes_text(report.capacity_bytes)} per core ({share:.0%})"
+    )
     return table
 
 
 def cut_text(report: StagesReport) -> str:
-    """Return over what the cut is optimal, and up to what gap."""
+    """Return over what the cut is the best, and up to what gap."""
     gap = 1 - report.bound_cycles / max(report.interval_cycles, 1)
-    count = f"{'up to ' if report.is_free else ''}as many stages"
+    count = "up to one stage per group" if report.is_free else "as many stages"
     return (
         f"no other at the {report.n_places:,} places where least passes, into {count}, gives a result more often than "
         f"every {report.bound_cycles:,} cycles (gap {gap:.2%}; {report.n_planned:,} stages planned)"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from t10.core.arrays import Bools, Ints
 NEVER = 1 << 60
 """Cycles of a stage that does not fit."""
 SLACK = (0.25, 0.05)
-"""By what parts of the bound the first cuts may be slower: those at which least passes are mostly alike, and planned soon."""
+"""By what parts of the bound the first cuts may be slower: those at which least passes are mostly alike."""
 MOST_ROUNDS = 1000
 
 Cut = tuple[int, ...]
@@ -29,9 +30,9 @@ Cut = tuple[int, ...]
 class CutProblem:
     """Places 0 to n of a model, and up to `most` stages between them.
 
-    `fastest` are the cycles of operators before a place under their fastest plans, `fits` (n + 1, n + 1) whether a stage
-    from place i to j may fit, `hand_cycles` (most - 1, n + 1) bounds what the stage of a number hands over at a place,
-    `crossing_bytes` are those at a place. `run_cycles` bounds what stages run; `is_exact` ones were planned.
+    `fastest` are the cycles of operators before a place under their fastest plans, `fits` (n + 1, n + 1) whether a
+    stage from place i to j may fit, `hand_cycles` (most - 1, n + 1) bounds what the stage of a number hands over at a
+    place, `crossing_bytes` are those at a place. `run_cycles` bounds what stages run; `is_exact` ones were planned.
     """
 
     fastest: Ints
@@ -148,11 +149,11 @@ def best_cut(
 
 
 def _stages(cut: Cut) -> Sequence[tuple[int, int]]:
-    return tuple(zip(cut, cut[1:], strict=False))
+    return tuple(pairwise(cut))
 
 
 def _learn(problem: CutProblem, stage: tuple[int, int], cycles: int | None) -> None:
-    """Replace a bound by what the stage takes: a stage that holds all of it takes that at least, and the rest besides."""
+    """Replace a bound by what the stage takes: one that holds all of it takes that at least, and the rest besides."""
     first, end = stage
     problem.is_exact[first, end] = True
     around = problem.run_cycles[: first + 1, end:]
