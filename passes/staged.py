@@ -205,7 +205,8 @@ def _cut(
             at = tuple(places[each] for each in found.cut)
             return _kept(planner, _staged(planner, at, found.bound_cycles, len(places), n_stages is None))
     raise InfeasiblePlanError(
-        f"the model does not fit in {most} {'stages' if most > 1 else 'stage'}, each on a {planner.groups.level} of {planner.groups.whole.name}",
+        f"the model does not fit in {most} {'stages' if most > 1 else 'stage'}, each on a {planner.groups.level} of "
+        f"{planner.groups.whole.name}",
         hint="give more stages (--stages), or a chip with more groups or memory",
     )
 

@@ -22,6 +22,7 @@ from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.artefact import Description, Folder, written
 from t10.chip import ChipSpec, load_chip
 from t10.chip.groups import groups_of
+from t10.core.document.encode import total_cycles
 from t10.core.graph import Graph, TensorValue
 from t10.core.joined import joined
 from t10.core.partials import Partials
@@ -41,7 +42,7 @@ from t10.driver import (
     imported_model,
     opened_cache,
 )
-from t10.errors import InputError
+from t10.errors import InputError, VerifyError
 from t10.report.stages import STAGES_FILE, StagesReport, read_stages, stages_report, write_stages
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 STAGES_FOLDER = "stages"
 MOST_NAMED = 3
+AGAIN = "compile the model again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +195,21 @@ class StagedExecutable:
             report.staged, about.chip, executables, {}, about.source, about.cost_model, about.options,
             about.planner_seconds,
         )  # fmt: skip
+        _check(found, report, opened.path / STAGES_FILE)
         shapes = {weight.name: weight.shape for weight in found.graph.weights}
         if not opened.has(WEIGHTS_FILE):
             return found
         return replace(found, weights=read_arrays(opened.checked(WEIGHTS_FILE), shapes.get, shapes))
+
+
+def _check(found: StagedExecutable, report: StagesReport, path: Path) -> None:
+    """Raise `VerifyError` where stages.json says something else of stages than their plans do."""
+    for number, stage in enumerate(found.staged.stages):
+        plan = found.plans[stage.plan]
+        if (stage.run_cycles, stage.peak_bytes) != (total_cycles(plan).total, plan.peak_bytes):
+            raise VerifyError(f"{path}: stage {number} takes other cycles or bytes than its plan", hint=AGAIN)
+    if found.report().model_copy(update={"generator": report.generator}) != report:
+        raise VerifyError(f"{path}: the totals are not those of its stages", hint=AGAIN)
 
 
 def is_staged(folder: Folder) -> bool:

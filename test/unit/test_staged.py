@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from t10.artefact import remade
+from t10.artefact.manifest import read_manifest
 from t10.chip import load_chip
 from t10.chip.groups import groups_of
 from t10.cli.entry import main
 from t10.core.graph import TensorValue
 from t10.core.hand_over import End, hand_over_cycles
+from t10.core.joined import joined
 from t10.core.links import RATE_CYCLES
 from t10.core.pieces import pieces_of, unnamed
 from t10.core.schedule import ValueLayout
-from t10.cost.registry import cost_model
-from t10.errors import InfeasiblePlanError, InputError
+from t10.cost import IpuCostModel
+from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.frontend.importer import import_model
 from t10.passes.staged import compile_staged
 from t10.plan.options import PlanOptions
@@ -138,7 +143,8 @@ def test_neighbours_in_the_order_of_groups_are_neighbours_on_a_grid() -> None:
 
 def test_a_hand_over_takes_what_the_link_passes() -> None:
     chip = load_chip("test-2x16")
-    costs = cost_model("ipu", chip)
+    costs = IpuCostModel(chip)
+    assert costs.move_rates.links is not None
     value = TensorValue("x", (16, 60), "f32")
     layout = ValueLayout("linear", "x", 16, "f32")
     cycles = hand_over_cycles(value, End(0, layout, None), End(16, layout, None), 32, costs)
@@ -196,6 +202,44 @@ def test_a_changed_stage_is_noticed(mlp: StagedExecutable, tmp_path: Path) -> No
     plan.write_text(plan.read_text() + "\n")
     with pytest.raises(InputError, match="is not the file that was written"):
         StagedExecutable.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("key", ["run_cycles", "peak_bytes"])
+def test_numbers_that_contradict_the_plans_are_refused(
+    mlp: StagedExecutable, tmp_path: Path, key: str
+) -> None:
+    mlp.save(tmp_path / "out")
+    path = tmp_path / "out" / "stages.json"
+    stated = json.loads(path.read_text())
+    stated["stages"][1][key] += 1
+    path.write_text(json.dumps(stated))
+    with pytest.raises(VerifyError, match="stage 1 takes other cycles or bytes than its plan"):
+        StagedExecutable.load(_with_manifest(tmp_path / "out"))
+
+
+def test_hand_overs_that_nobody_takes_are_refused(mlp: StagedExecutable) -> None:
+    first, second = mlp.staged.stages
+    other = replace(first, sends=(replace(first.sends[0], value="y"),))
+    with pytest.raises(VerifyError, match="stage 0 sends y, which is not what the next one takes"):
+        joined((other, second), mlp.plans)
+    with pytest.raises(VerifyError, match="stage 1 names other values than its plan has"):
+        joined((first, replace(second, weights=())), mlp.plans)
+
+
+def test_totals_that_contradict_the_stages_are_refused(mlp: StagedExecutable, tmp_path: Path) -> None:
+    mlp.save(tmp_path / "out")
+    path = tmp_path / "out" / "stages.json"
+    stated = json.loads(path.read_text())
+    stated["latency_cycles"] -= 1
+    path.write_text(json.dumps(stated))
+    with pytest.raises(VerifyError, match="totals are not those of its stages"):
+        StagedExecutable.load(_with_manifest(tmp_path / "out"))
+
+
+def _with_manifest(folder: Path) -> Path:
+    """Return a folder with a manifest of the files that lie there now."""
+    remade(folder, read_manifest(folder).about)
+    return folder
 
 
 def test_more_stages_than_groups_are_refused() -> None:

@@ -9,15 +9,20 @@ from t10.core.expression import Operand
 from t10.core.graph import Graph, GraphOutput, View
 from t10.core.schedule import ModulePlan
 from t10.core.staged import Stage
-from t10.errors import T10Error
+from t10.errors import VerifyError
 
 
 def joined(stages: Sequence[Stage], plans: Sequence[ModulePlan]) -> Graph:
     """Return the graph that stages make up; outputs stand in the order in which stages make them.
 
-    Raises `T10Error` where a stage's names are not as many as its plan has.
+    Raises `VerifyError` where a stage's names are not as many as its plan has, and for hand-overs that nobody takes.
     """
     parts = [_named(number, stage, plans[stage.plan].graph) for number, stage in enumerate(stages)]
+    for number, stage in enumerate(stages):
+        sent = tuple(each.value for each in stage.sends)
+        following = stages[number + 1].inputs if number + 1 < len(stages) else ()
+        if stage.outputs[len(stage.outputs) - len(sent) :] != sent or not set(sent) <= set(following):
+            raise VerifyError(f"stage {number} sends {', '.join(sent)}, which is not what the next one takes")
     handed = {each.value for stage in stages for each in stage.sends}
     inputs = {value.name: value for part in parts for value in part.inputs if value.name not in handed}
     weights = {value.name: value for part in parts for value in part.weights}
@@ -45,7 +50,7 @@ def _named(number: int, stage: Stage, graph: Graph) -> Graph:
         (graph.operators, stage.operators),
     ]
     if any(len(own) != len(names) for own, names in (*counts, (graph.outputs, stage.outputs))):
-        raise T10Error(f"stage {number} names other values than its plan has")
+        raise VerifyError(f"stage {number} names other values than its plan has")
     names = {value.name: name for own, given in counts[:2] for value, name in zip(own, given, strict=True)}
     names |= {view.name: f"stage {number}: {view.name}" for view in graph.views}
     n_own = len(graph.outputs) - len(stage.sends)
