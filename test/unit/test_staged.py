@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.specs import elementwise
 
 from t10.artefact import remade
 from t10.artefact.manifest import read_manifest
 from t10.chip import load_chip
 from t10.chip.groups import groups_of
 from t10.cli.entry import main
-from t10.core.graph import TensorValue
+from t10.core.expression import OperatorSpec
+from t10.core.graph import Graph, GraphOutput, TensorValue
 from t10.core.hand_over import End, hand_over_cycles
 from t10.core.joined import joined
 from t10.core.links import RATE_CYCLES
@@ -110,6 +112,28 @@ def test_places_are_narrow_where_least_passes() -> None:
     #   a stage may begin behind 10 bytes, not behind 30, and behind both of two equal places
     assert narrow_places([0, 10, 30, 10, 10, 20, 0]) == (0, 1, 3, 4, 6)
     assert narrow_places([0, 0]) == (0, 1)
+
+
+def test_what_later_stages_need_passes_every_stage_between() -> None:
+    def operator(name: str, a: str, b: str) -> OperatorSpec:
+        return elementwise((4,), dtype="f32", name=name, a=a, b=b, o=f"{name}:0")
+
+    x = TensorValue("x", (4,), "f32")
+    operators = (
+        operator("a", "x", "x"),
+        operator("b", "a:0", "a:0"),
+        operator("c", "b:0", "b:0"),
+        operator("d", "a:0", "c:0"),
+    )
+    graph = Graph("g", (x,), (), operators, (), (GraphOutput("y", "d:0"),))
+    pieces = pieces_of(graph)
+    assert [[value.name for value in pieces.crossing(at)] for at in range(5)] == [
+        [], ["a:0"], ["a:0", "b:0"], ["a:0", "c:0"], [],
+    ]  # fmt: skip
+    assert pieces.crossing_bytes() == [0, 16, 32, 32, 0]
+    between = pieces.piece(1, 2)
+    assert [value.name for value in between.inputs] == ["a:0"]
+    assert [output.value for output in between.outputs] == ["a:0", "b:0"]
 
 
 def test_groups_of_a_level() -> None:

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     TypeAdapter,
+    ValidationError,
     field_validator,
     model_validator,
 )
@@ -165,8 +166,11 @@ class ChipSpec(BaseModel):
         known = with_bandwidth(cast("dict[str, Any]", fields))
         if "n_cores" in known or not known.get("levels"):
             return known
-        levels = TypeAdapter(tuple[Level, ...]).validate_python(known["levels"])
-        return {**known, "n_cores": n_cores_of(levels)}
+        try:
+            n_cores = n_cores_of(TypeAdapter(tuple[Level, ...]).validate_python(known["levels"]))
+        except ValidationError:
+            n_cores = 1  # what is wrong is said, with its place, of the field itself
+        return {**known, "n_cores": n_cores}
 
     @field_validator("clock_hz")
     @classmethod

@@ -229,15 +229,20 @@ def _add_verify(
     verify.add_argument(
         "--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs of the first seed by name"
     )
-    add_seed(verify)
-    verify.add_argument(
+    _add_random_inputs(verify)
+
+
+def _add_random_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add what random inputs there are."""
+    add_seed(parser)
+    parser.add_argument(
         "--seeds",
         type=whole_number(0, MOST_COUNT),
         default=3,
         metavar="N",
         help="random inputs of N seeds: standard normal, mixed scales, large, in turn (default: %(default)s)",
     )
-    verify.add_argument(
+    parser.add_argument(
         "--specials",
         action="store_true",
         help="put NaN, infinities, -0 and denormals among random floats; the largest number, too, if nothing is summed",
