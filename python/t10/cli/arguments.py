@@ -22,6 +22,7 @@ from t10.cli.shared_arguments import (
     add_prove,
     add_seed,
     add_shapes,
+    add_stages,
     naming,
     planning,
     searching,
@@ -112,6 +113,8 @@ class Arguments:
     shift_buffer_bytes: int | None = None
     hbm_bandwidth: str | None = None
     program: bool = True
+    stages: str = ""
+    stage_level: str = ""
     codelets: tuple[Path, ...] = ()
     only: str = ""
     jobs: int = 1
@@ -168,6 +171,7 @@ def _add_compile(
         help="folder to write; one that T10 wrote is replaced, any other must be new or empty",
     )
     add_prove(compile_, default=False)
+    add_stages(compile_)
     compile_.add_argument(
         "--stats",
         action="store_true",
@@ -208,6 +212,7 @@ def _add_verify(
         help="largest error, relative to the largest output (default: 1e-4 for f32, 5e-3 for f16)",
     )
     add_prove(verify, default=True)
+    add_stages(verify)
     verify.add_argument(
         "--engine",
         choices=("plan", "iss", "poplar-host", "all"),
@@ -229,15 +234,20 @@ def _add_verify(
     verify.add_argument(
         "--outputs", type=Path, metavar="OUT.npz", help="where to write the outputs of the first seed by name"
     )
-    add_seed(verify)
-    verify.add_argument(
+    _add_random_inputs(verify)
+
+
+def _add_random_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add what random inputs there are."""
+    add_seed(parser)
+    parser.add_argument(
         "--seeds",
         type=whole_number(0, MOST_COUNT),
         default=3,
         metavar="N",
         help="random inputs of N seeds: standard normal, mixed scales, large, in turn (default: %(default)s)",
     )
-    verify.add_argument(
+    parser.add_argument(
         "--specials",
         action="store_true",
         help="put NaN, infinities, -0 and denormals among random floats; the largest number, too, if nothing is summed",
