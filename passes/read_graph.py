@@ -30,7 +30,7 @@ WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of an argument: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
 SPLIT = "t10.split"
-"""Of a weight: a dim that it came with, and a size: in the order, that dim is two, blocks of so many and what is in one."""
+"""Of a weight: a dim that it came with, and a size: in the order, that dim is two, of blocks and of what is in one."""
 PARTS = "t10.parts"
 """Of a weight that is made of several: their names, and the dim along which they stand, in the order they came with."""
 OPERATOR_NAME = "op_name"
@@ -411,7 +411,9 @@ def _split(attribute: Any, order: Order, shape: tuple[int, ...]) -> tuple[int, .
     split = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
     is_pair = len(split) == 2 and 0 <= split[0] < len(order) - 1
     if not is_pair or shape[order.index(split[0] + 1)] != split[1]:
-        raise InputError(f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits")
+        raise InputError(
+            f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits"
+        )
     return split
 
 
