@@ -97,25 +97,49 @@ def compile_module(
         pinned = with_pins(read, options or PlanOptions(), pins)
         cost = registry.cost_model(cost_model, chip)
         with locating(read.graph.operators), explaining(read.graph, chip, cost, pinned):
-            fronts = operator_fronts(read.graph, chip, cost, pinned, progress, executor=executor, cache=cache)
-            room = ProgramRoom(chip, cost) if program else DataRoom(chip, Wishes(cost))
-            fetches = None if pins is None or pins.whole is None else pins.whole.fetches
-            chosen = pinned_schedule(read.graph, chip, cost, fronts, pinned, room, fetches)
-            if chosen is None:
-                chosen = schedule_module(read.graph, chip, cost, fronts, pinned, progress, room)
-        lying = as_placed(chosen, chip, cost)
-        if pins is not None:
-            lying = as_written(lying, pins.whole)
-        state_cost_model(module, cost_model)
-        module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
-        annotate(module, read, chosen)
-        expand_module(module, chip, cost, read)
-        written = read_program(module)
-        write_places(written, lying)
-        plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), lying)
-        if plan is None:
-            raise T10Error("the module says something else than what was planned")
-        text = written_text(module)
+            return compile_fused(
+                module, read, chip, pinned, progress,
+                cost_model=cost_model, pins=pins, executor=executor, cache=cache, program=program,
+            )  # fmt: skip
+
+
+def compile_fused(
+    module: Any,
+    read: ReadModule,
+    chip: ChipSpec,
+    options: PlanOptions,
+    progress: Progress | None = None,
+    *,
+    cost_model: str | registry.CodeFile = registry.DEFAULT_COST_MODEL,
+    pins: Pins | None = None,
+    executor: Executor | None = None,
+    cache: PlanCache | None = None,
+    program: bool = False,
+) -> CompiledModule:
+    """Plan, expand and place a fused module, read as `read`, with the pins of `options`; the module is changed.
+
+    Needs a current context and location. Raises what `compile_module` raises, lack of memory not explained.
+    """
+    cost = registry.cost_model(cost_model, chip)
+    fronts = operator_fronts(read.graph, chip, cost, options, progress, executor=executor, cache=cache)
+    room = ProgramRoom(chip, cost) if program else DataRoom(chip, Wishes(cost))
+    fetches = None if pins is None or pins.whole is None else pins.whole.fetches
+    chosen = pinned_schedule(read.graph, chip, cost, fronts, options, room, fetches)
+    if chosen is None:
+        chosen = schedule_module(read.graph, chip, cost, fronts, options, progress, room)
+    lying = as_placed(chosen, chip, cost)
+    if pins is not None:
+        lying = as_written(lying, pins.whole)
+    state_cost_model(module, cost_model)
+    module.operation.attributes[CHIP] = ir.StringAttr.get(chip.name)
+    annotate(module, read, chosen)
+    expand_module(module, chip, cost, read)
+    written = read_program(module)
+    write_places(written, lying)
+    plan = with_costs(_checked_plan(written, chip, registry.name_of(cost_model)), lying)
+    if plan is None:
+        raise T10Error("the module says something else than what was planned")
+    text = written_text(module)
     parts = room.parts(plan) if isinstance(room, ProgramRoom) else None
     return CompiledModule(text, plan, read.constants, parts)
 

@@ -34,6 +34,7 @@ from t10.passes.document import passes_page
 from t10.passes.follow_one_matmul import follow_one_matmul_page
 from t10.plan.fronts.pins import pins_schema
 from t10.report import report_schema
+from t10.report.stages import stages_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -52,6 +53,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "plan.schema.json", json_text(plan_schema())
     yield docs / "manifest.schema.json", json_text(manifest_schema())
     yield docs / "report.schema.json", json_text(report_schema())
+    yield docs / "stages.schema.json", json_text(stages_schema())
     yield docs / "program.schema.json", json_text(program_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())
     yield docs / "codelets.schema.json", json_text(codelets_schema())

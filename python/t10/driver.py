@@ -25,7 +25,7 @@ from t10.artefact import CodeRecord, Description, Folder, written
 from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import read_document, write_document
-from t10.core.dtypes import numpy_dtype
+from t10.core.dtypes import in_numpys_types, numpy_dtype
 from t10.core.graph import Graph, TensorValue
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
@@ -324,12 +324,12 @@ def compile(
     asked = Partials(partials) if isinstance(partials, str) else partials
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
-    clock = _Stopwatch(progress, "import")
-    imported = _imported(model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64)
+    clock = Stopwatch(progress, "import")
+    imported = imported_model(model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64)
     with _using(codelets):
         compiled = compile_module(
             imported.module, spec, chosen, clock.report,
-            cost_model=costs, pins=pins, executor=executor, cache=_opened(cache), program=program, partials=asked,
+            cost_model=costs, pins=pins, executor=executor, cache=opened_cache(cache), program=program, partials=asked,
         )  # fmt: skip
     clock.stop()
     return Executable(
@@ -339,12 +339,12 @@ def compile(
         cost_model=registry.name_of(costs),
         cost_file=costs if isinstance(costs, registry.CodeFile) else None,
         codelets=tuple(str(path) for path in codelets), code=code,
-        options={**_as_json(chosen), **asked.as_options()},
+        options={**as_json(chosen), **asked.as_options()},
         planner_seconds=clock.seconds, parts=compiled.parts,
     )  # fmt: skip
 
 
-def _imported(
+def imported_model(
     model: str | Path | ImportedModel | TorchProgram,
     frontend: str,
     flags: str | Sequence[str],
@@ -420,7 +420,7 @@ def _cost_files(codelets: Sequence[str | Path]) -> tuple[registry.CodeFile, ...]
     return tuple(registry.given_file(path) for path in cost_files(codelets))
 
 
-def _opened(cache: PlanCache | str | Path | None) -> PlanCache | None:
+def opened_cache(cache: PlanCache | str | Path | None) -> PlanCache | None:
     """Return the cache in a folder, unless it is one already."""
     from t10.plan.fronts.cache import PlanCache
 
@@ -444,8 +444,8 @@ def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLik
     result: Arrays = {}
     for value in expected:
         given_value = given[value.name]
-        array: NDArray[Any] = np.asarray(given_value)
         wanted = numpy_dtype(value.dtype)
+        array = in_numpys_types(np.asarray(given_value), wanted)
         if array.shape != value.shape:
             raise InputError(f"input {value.name} has shape {array.shape}, expected {value.shape}")
         is_typed = isinstance(given_value, (np.ndarray, np.generic))
@@ -455,7 +455,7 @@ def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLik
     return result
 
 
-class _Stopwatch:
+class Stopwatch:
     """Wall time by stage: a stage lasts until another one reports; reports are passed on."""
 
     def __init__(self, progress: Progress | None, stage: str) -> None:
@@ -481,7 +481,7 @@ class _Stopwatch:
         self.stage = ""
 
 
-def _as_json(options: PlanOptions) -> dict[str, Any]:
+def as_json(options: PlanOptions) -> dict[str, Any]:
     """Return the options as JSON values."""
     values = asdict(options)
     values["forced"] = [asdict(forced) for forced in options.forced]

@@ -112,6 +112,14 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
         ("clock_hz: 1 KiB", "unknown unit 'KiB', .*did you mean GHz"),
         ("sram_bytes: 512.3 KiB", "fractional part"),
         ("sram_bytes: 9e300 GiB", "finite|less than"),
+        (
+            "levels:\n  - {name: core, count: 16}\n  - {name: chip, count: two, topology: line}",
+            r"line 5: field levels\[1\].count: .*valid integer, .*found 'two'",
+        ),
+        (
+            "levels:\n  - {name: core, count: 16}\n  - name: chip\n    cuont: 2",
+            r"line 6: field levels\[1\].cuont: unknown field, did you mean 'count'",
+        ),
     ],
 )
 def test_what_was_probably_meant_is_said(tmp_path: Path, line: str, message: str) -> None:

@@ -114,41 +114,72 @@ def _rotated(g: Builder, x: str, name: str, cos: str, sin: str, half: int) -> st
 def llama2(dtype: str, sizes: Sizes | None = None, *, weight_free: bool = False) -> Builder:
     """Return a decoder layer with rotary embeddings, RMS normalisation and a gated MLP."""
     sizes = sizes or Sizes(inner=48)
-    b, width, heads, inner, past = sizes.batch, sizes.width, sizes.heads, sizes.inner, sizes.length - 1
-    size = sizes.head
     g = Builder("llama2", dtype, seed=3, weight_free=weight_free)
-    x, mask = g.input("hidden", b, 1, width), g.input("mask", b, 1, 1, past + 1)
+    x, mask = g.input("hidden", sizes.batch, 1, sizes.width), g.input("mask", sizes.batch, 1, 1, sizes.length)
+    x, *present = _llama_layer(g, x, mask, _rotations(g, sizes), "", sizes)
+    g.output("out", x, sizes.batch, 1, sizes.width)
+    _present(g, present, "", sizes)
+    return g
+
+
+def llama2_whole(dtype: str, sizes: Sizes | None = None, *, weight_free: bool = False) -> Builder:
+    """Return a decoding step of all layers: from the last token to the scores of the next."""
+    sizes = sizes or Sizes(inner=48, layers=4)
+    b, width, words = sizes.batch, sizes.width, sizes.words
+    g = Builder("llama2_whole", dtype, seed=5, weight_free=weight_free)
+    ids, mask = g.indices("input_ids", b, 1, below=words), g.input("mask", b, 1, 1, sizes.length)
+    rotations = _rotations(g, sizes)
+    x = g.op("Gather", g.weight("embed_tokens.weight", words, width, scale=1.0), ids, name="/embed_tokens")
+    for number in range(sizes.layers):
+        x, *present = _llama_layer(g, x, mask, rotations, f"/layers.{number}", sizes)
+        _present(g, present, f".{number}", sizes)
+    logits = g.linear(g.rms_norm(x, "/norm", width), "/lm_head", width, words, bias=False)
+    g.output("logits", logits, b, 1, words)
+    return g
+
+
+def _rotations(g: Builder, sizes: Sizes) -> tuple[str, str]:
+    """Add the cosines and sines of the rotary embedding, as inputs."""
     cos, sin = (
-        g.op("Unsqueeze", g.input(n, b, 1, size), g.ints(1), name=f"/{n}/Unsqueeze") for n in ("cos", "sin")
+        g.op("Unsqueeze", g.input(n, sizes.batch, 1, sizes.head), g.ints(1), name=f"/{n}/Unsqueeze")
+        for n in ("cos", "sin")
     )
-    past_k, past_v = g.input("past_k", b, heads, past, size), g.input("past_v", b, heads, past, size)
-    normed = g.rms_norm(x, "/input_layernorm", width)
+    return cos, sin
+
+
+def _present(g: Builder, present: list[str], suffix: str, sizes: Sizes) -> None:
+    """Name the keys and values of a layer as outputs."""
+    for name, value in zip(("present_k", "present_v"), present, strict=True):
+        g.output(f"{name}{suffix}", value, sizes.batch, sizes.heads, sizes.length, sizes.head)
+
+
+def _llama_layer(
+    g: Builder, x: str, mask: str, rotations: tuple[str, str], name: str, sizes: Sizes
+) -> tuple[str, str, str]:
+    """Add Llama 2's layer with a key/value cache; return what it makes, its keys and its values."""
+    b, width, heads, inner, past = sizes.batch, sizes.width, sizes.heads, sizes.inner, sizes.length - 1
+    size, (cos, sin), at = sizes.head, rotations, f"{name}/self_attn"
+    suffix = name.removeprefix("/layers")
+    past_k, past_v = (g.input(f"{n}{suffix}", b, heads, past, size) for n in ("past_k", "past_v"))
+    normed = g.rms_norm(x, f"{name}/input_layernorm", width)
     q, k, v = (
-        g.heads(
-            g.linear(normed, f"/self_attn/{n}", width, width, bias=False),
-            f"/self_attn/{n}",
-            b,
-            1,
-            heads,
-            size,
-        )
+        g.heads(g.linear(normed, f"{at}/{n}", width, width, bias=False), f"{at}/{n}", b, 1, heads, size)
         for n in ("q_proj", "k_proj", "v_proj")
     )
-    q = _rotated(g, q, "/self_attn/rotary_q", cos, sin, size // 2)
-    k = _rotated(g, k, "/self_attn/rotary_k", cos, sin, size // 2)
-    keys = g.op("Concat", past_k, k, name="/self_attn/Concat", axis=2)
-    values = g.op("Concat", past_v, v, name="/self_attn/Concat_1", axis=2)
-    mixed = g.merged(g.attention(q, keys, values, mask, "/self_attn", size), "/self_attn", b, 1, width)
-    x = g.op("Add", x, g.linear(mixed, "/self_attn/o_proj", width, width, bias=False), name="/Add")
-    normed = g.rms_norm(x, "/post_attention_layernorm", width)
-    gate = g.linear(normed, "/mlp/gate_proj", width, inner, bias=False)
-    gated = g.op("Mul", gate, g.op("Sigmoid", gate, name="/mlp/Sigmoid"), name="/mlp/Mul")
-    hidden = g.op("Mul", gated, g.linear(normed, "/mlp/up_proj", width, inner, bias=False), name="/mlp/Mul_1")
-    down = g.linear(hidden, "/mlp/down_proj", inner, width, bias=False)
-    g.output("out", g.op("Add", x, down, name="/Add_1"), b, 1, width)
-    g.output("present_k", keys, b, heads, past + 1, size)
-    g.output("present_v", values, b, heads, past + 1, size)
-    return g
+    q = _rotated(g, q, f"{at}/rotary_q", cos, sin, size // 2)
+    k = _rotated(g, k, f"{at}/rotary_k", cos, sin, size // 2)
+    keys = g.op("Concat", past_k, k, name=f"{at}/Concat", axis=2)
+    values = g.op("Concat", past_v, v, name=f"{at}/Concat_1", axis=2)
+    mixed = g.merged(g.attention(q, keys, values, mask, at, size), at, b, 1, width)
+    x = g.op("Add", x, g.linear(mixed, f"{at}/o_proj", width, width, bias=False), name=f"{name}/Add")
+    normed = g.rms_norm(x, f"{name}/post_attention_layernorm", width)
+    gate = g.linear(normed, f"{name}/mlp/gate_proj", width, inner, bias=False)
+    gated = g.op("Mul", gate, g.op("Sigmoid", gate, name=f"{name}/mlp/Sigmoid"), name=f"{name}/mlp/Mul")
+    up = g.linear(normed, f"{name}/mlp/up_proj", width, inner, bias=False)
+    down = g.linear(
+        g.op("Mul", gated, up, name=f"{name}/mlp/Mul_1"), f"{name}/mlp/down_proj", inner, width, bias=False
+    )
+    return g.op("Add", x, down, name=f"{name}/Add_1"), keys, values
 
 
 def retnet(

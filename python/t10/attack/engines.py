@@ -11,6 +11,7 @@ from pathlib import Path
 from t10.arrays import Arrays
 from t10.backend import ENGINES, Engine, lowered, run_on_host, run_on_tiles, write_program
 from t10.driver import Executable, Progress
+from t10.staged import StagedExecutable
 
 ALL = "all"
 
@@ -19,7 +20,7 @@ ALL = "all"
 class Engines:
     """The engines that execute a model; `program` is the folder of its program, where one of them needs it."""
 
-    executable: Executable
+    executable: Executable | StagedExecutable
     names: tuple[Engine, ...]
     program: Path | None = None
 
@@ -30,13 +31,14 @@ class Engines:
         outputs: dict[Engine, Arrays] = {}
         cycles: int | None = None
         for name in self.names:
-            if name == "poplar-host" and self.program is not None:
-                outputs[name] = run_on_host(self.executable, self.program, inputs)
+            executable = self.executable
+            if isinstance(executable, StagedExecutable) or name == "plan":
+                result = executable.execute(inputs, progress=progress)
+            elif name == "poplar-host" and self.program is not None:
+                outputs[name] = run_on_host(executable, self.program, inputs)
                 continue
-            if name == "iss":
-                result = run_on_tiles(self.executable, inputs, self.program, progress=progress)
             else:
-                result = self.executable.execute(inputs, progress=progress)
+                result = run_on_tiles(executable, inputs, self.program, progress=progress)
             outputs[name] = dict(result.outputs)
             cycles = result.cycles if cycles is None else cycles
         return outputs, cycles
@@ -48,9 +50,9 @@ def engine_names(text: str) -> tuple[Engine, ...]:
 
 
 @contextmanager
-def prepared(executable: Executable, names: tuple[Engine, ...]) -> Generator[Engines]:
+def prepared(executable: Executable | StagedExecutable, names: tuple[Engine, ...]) -> Generator[Engines]:
     """Yield the engines of a model; its program is written to a folder that is gone afterwards."""
-    if names == ("plan",):
+    if names == ("plan",) or isinstance(executable, StagedExecutable):
         yield Engines(executable, names)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     TypeAdapter,
+    ValidationError,
     field_validator,
     model_validator,
 )
@@ -27,7 +28,7 @@ from t10.errors import InputError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-MAX_CORES = 1 << 16
+MAX_CORES = 1 << 17
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024
@@ -165,8 +166,11 @@ class ChipSpec(BaseModel):
         known = with_bandwidth(cast("dict[str, Any]", fields))
         if "n_cores" in known or not known.get("levels"):
             return known
-        levels = TypeAdapter(tuple[Level, ...]).validate_python(known["levels"])
-        return {**known, "n_cores": n_cores_of(levels)}
+        try:
+            n_cores = n_cores_of(TypeAdapter(tuple[Level, ...]).validate_python(known["levels"]))
+        except ValidationError:
+            n_cores = 1  # what is wrong is said, with its place, of the field itself
+        return {**known, "n_cores": n_cores}
 
     @field_validator("clock_hz")
     @classmethod

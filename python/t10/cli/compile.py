@@ -10,6 +10,7 @@ from t10.cli.cache import cache_of
 from t10.cli.inspect import print_statistics
 from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
+from t10.cli.stages import check_stages, compile_to_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.garbage import rare_collections
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
@@ -20,11 +21,14 @@ from t10.report.table import operator_table, slowest, slowest_title, summary
 @rare_collections()
 def run_compile(arguments: Arguments) -> int:
     """Compile a model, write its folder, and print what it costs."""
+    check_stages(arguments, is_program_wanted=arguments.program)
     chip = chip_of(arguments)
     check_replaceable(arguments.folder)
     if arguments.stats:
         facts = model_facts(arguments.model, shapes=shapes_of(arguments))
         print_statistics(stdout(quiet=arguments.quiet), statistics(facts))
+    if arguments.stages:
+        return compile_to_folder(arguments)
     with progress_bar(quiet=arguments.quiet) as progress:
         executable, made = _compile(arguments, chip, progress)
         if arguments.prove:

@@ -14,6 +14,7 @@ from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.cost.registry import file_of
 from t10.driver import MODULE_FILE
 from t10.errors import InputError
+from t10.report.stages import STAGES_FILE
 
 ANEW = "to make one anew give --chip CHIP, and the files of --cost-model and --codelets that the folder was made with"
 
@@ -21,6 +22,10 @@ ANEW = "to make one anew give --chip CHIP, and the files of --cost-model and --c
 def run_manifest(arguments: Arguments) -> int:
     """Write a folder's manifest for the files that lie there, and say what is not as the former one said."""
     folder = arguments.folder
+    if (folder / STAGES_FILE).is_file():
+        raise InputError(
+            f"{folder} holds stages, whose manifest is not made anew", hint="compile the model again"
+        )
     if not (folder / MODULE_FILE).is_file():
         raise InputError(f"{folder} has no {MODULE_FILE}: it is no folder that `t10 compile` wrote")
     former = _former(arguments)

@@ -15,6 +15,7 @@ from t10.errors import InputError
 from t10.frontend.given import parse_constants
 from t10.frontend.shapes import parse_shapes
 from t10.plan.options import PlanOptions
+from t10.report.stages import STAGES_FILE
 
 OPTIONS = ("parallelism", "padding", "exhaustive", "reconcile", "reading", "gap")
 """Arguments that are options of the planner by the same name."""
@@ -72,6 +73,10 @@ def partials_of(arguments: Arguments) -> Partials:
 
 def loaded(folder: Folder, arguments: Arguments) -> Executable:
     """Return the executable of a folder; the files of users that it was made with must be named again."""
+    if folder.has(STAGES_FILE):
+        raise InputError(
+            f"{folder.path} holds stages", hint=f"give the folder of one: {folder.path}/stages/0"
+        )
     return Executable.load(folder, cost_model=arguments.cost_model, codelets=arguments.codelets)
 
 

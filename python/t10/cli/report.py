@@ -8,17 +8,21 @@ from t10.artefact import Folder, amended
 from t10.backend import has_program, program_of, shipped
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
+from t10.cli.stages import report_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
 from t10.report.analyser.page import PAGE_FILE
 from t10.report.table import bytes_text, operator_table, slowest, summary
 from t10.report.trace import TRACE_FILE
+from t10.staged import is_staged
 
 
 def run_report(arguments: Arguments) -> int:
     """Print what a compiled model costs; write its page, plots and timeline beside it."""
     folder = Folder.open(arguments.folder)
+    if is_staged(folder):
+        return report_folder(folder, arguments)
     executable = loaded(folder, arguments)
     report = executable.report()
     console = stdout(quiet=arguments.quiet)

@@ -14,6 +14,7 @@ from t10.artefact import Folder
 from t10.backend import program_of, run_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
+from t10.cli.stages import run_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
 from t10.driver import Executable
@@ -25,6 +26,7 @@ from t10.report.table import KINDS, bytes_text, cycles_line, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.device import DeviceResult
 from t10.sim.result import SimResult
+from t10.staged import is_staged
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -32,6 +34,8 @@ Arrays = Mapping[str, NDArray[Any]]
 def run_run(arguments: Arguments) -> int:
     """Execute a compiled model and print its modelled cycles."""
     folder = Folder.open(arguments.folder)
+    if is_staged(folder):
+        return run_folder(folder, arguments)
     executable = loaded(folder, arguments)
     if arguments.trace is not None and arguments.engine == "poplar-host":
         raise InputError("--trace needs an engine that counts cycles", hint="take --engine plan or iss")

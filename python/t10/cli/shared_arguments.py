@@ -66,6 +66,23 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
 
 
+def add_stages(parser: argparse.ArgumentParser) -> None:
+    """Add how many groups of cores a model runs on, one after the other."""
+    parser.add_argument(
+        "--stages",
+        default="",
+        metavar="N|auto",
+        help="cut the model into N stages, each on a group of cores of its own (a chip of pod16), or into as many as "
+        "are fastest; no program is emitted",
+    )
+    parser.add_argument(
+        "--stage-level",
+        default="",
+        metavar="LEVEL",
+        help="level of the chip of which a stage has one: chip, pair (default: the innermost above cores)",
+    )
+
+
 def add_prove(parser: argparse.ArgumentParser, *, default: bool) -> None:
     """Add `--prove` and `--no-prove`."""
     parser.add_argument(

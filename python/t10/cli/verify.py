@@ -25,9 +25,9 @@ from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_
 from t10.cli.prove import PROVED, prove
 from t10.cli.run import planned_line
 from t10.cli.search import search
+from t10.cli.stages import Compiled, check_stages, compiled_stages, errors_of, graph_of, prove_stages
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.core.partials import allowed_errors
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
 from t10.frontend.declared import use_declared_shapes
@@ -63,9 +63,7 @@ def run_verify(arguments: Arguments) -> int:
     names = engine_names(arguments.engine)
     console = stdout(quiet=arguments.quiet)
     with progress_bar(quiet=arguments.quiet) as progress:
-        executable = _compiled(arguments, arguments.model, progress)
-        if arguments.prove:
-            prove(executable, progress)
+        executable = _proved(arguments, progress)
         tolerance = tolerance_of(arguments, executable)
         allowance = _allowance(arguments, executable)
         judge, cases = _cases(arguments, executable, tolerance, allowance)
@@ -124,6 +122,7 @@ def _limit(tolerance: float) -> str:
 
 def _check(arguments: Arguments) -> None:
     """Raise `InputError` for values of options that mean nothing."""
+    check_stages(arguments, is_program_wanted=engine_names(arguments.engine) != ("plan",))
     if arguments.tolerance is not None and not 0 <= arguments.tolerance < inf:
         raise InputError(f"--tolerance is {arguments.tolerance}, expected a finite number of at least 0")
     if arguments.seeds < 1:
@@ -137,9 +136,22 @@ def _check(arguments: Arguments) -> None:
         )
 
 
-def tolerance_of(arguments: Arguments, executable: Executable) -> float:
+def tolerance_of(arguments: Arguments, executable: Compiled) -> float:
     """Return the tolerance that was given, or that of the model's types."""
-    return default_tolerance(executable.plan.graph) if arguments.tolerance is None else arguments.tolerance
+    return default_tolerance(graph_of(executable)) if arguments.tolerance is None else arguments.tolerance
+
+
+def _proved(arguments: Arguments, progress: Progress) -> Compiled:
+    """Return the model, compiled in stages or as one, and proved if that is asked for."""
+    if arguments.stages:
+        staged = compiled_stages(arguments, arguments.model, progress)
+        if arguments.prove:
+            prove_stages(staged, progress)
+        return staged
+    executable = _compiled(arguments, arguments.model, progress)
+    if arguments.prove:
+        prove(executable, progress)
+    return executable
 
 
 def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part: bool = False) -> Executable:
@@ -156,12 +168,12 @@ def _compiled(arguments: Arguments, model: Path, progress: Progress, *, is_part:
     )  # fmt: skip
 
 
-def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None:
+def _allowance(arguments: Arguments, executable: Compiled) -> Allowance | None:
     """Return what sums in f16 allow outputs to be off by; None where there are none, or a tolerance is given.
 
     None as well where references are given for what is no ONNX model: nothing says how its errors grow.
     """
-    errors = allowed_errors(executable.plan)
+    errors = errors_of(executable)
     if arguments.tolerance is not None or not any(error for _, error in errors):
         return None
     try:
@@ -177,7 +189,7 @@ def _allowance(arguments: Arguments, executable: Executable) -> Allowance | None
 
 def _cases(
     arguments: Arguments,
-    executable: Executable,
+    executable: Compiled,
     tolerance: float,
     allowance: Allowance | None,
 ) -> tuple[Judge | None, list[tuple[Trial, Arrays]]]:
@@ -194,7 +206,7 @@ def _cases(
     model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
-        return random_inputs(executable.plan.graph, seed, reach, specials=specials)
+        return model.held(random_inputs(graph_of(executable), seed, reach, specials=specials))
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
@@ -202,10 +214,10 @@ def _cases(
     return Judge(model, tolerance), due
 
 
-def _due(arguments: Arguments, executable: Executable, model: OnnxRuntime, inputs: Arrays) -> Arrays:
+def _due(arguments: Arguments, executable: Compiled, model: OnnxRuntime, inputs: Arrays) -> Arrays:
     """Return what the outputs must be; those with a bound have its extent, and zeros behind the valid rows."""
     bounds = bounds_of(arguments)
-    return bounded(model, inputs, bounds, executable.plan.graph) if bounds else model.outputs(inputs)
+    return bounded(model, inputs, bounds, graph_of(executable)) if bounds else model.outputs(inputs)
 
 
 def _reference(arguments: Arguments) -> Path:
@@ -213,7 +225,7 @@ def _reference(arguments: Arguments) -> Path:
     return arguments.reference or arguments.model
 
 
-def _loaded(arguments: Arguments, executable: Executable) -> Any:
+def _loaded(arguments: Arguments, executable: Compiled) -> Any:
     """Return the model that ONNX Runtime runs; raises `InputError` where it has not the inputs of the one compiled."""
     model = load_onnx(_reference(arguments))
     known = {value.name for value in model.graph.input}
@@ -275,19 +287,19 @@ def _worst(findings: Sequence[Finding]) -> tuple[list[Comparison], list[str]]:
 
 
 def _tell(
-    console: Console, arguments: Arguments, executable: Executable, cycles: int | None, tried: Sequence[Trial]
+    console: Console, arguments: Arguments, executable: Compiled, cycles: int | None, tried: Sequence[Trial]
 ) -> None:
     """Print what it took, and which inputs there were."""
     is_emitted = engine_names(arguments.engine)[0] == "iss"
     source = "instruction-set simulator" if is_emitted else executable.cost_model
     parts = [] if cycles is None else [_time(executable, cycles, source)]
     say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
-    if cycles is not None and is_emitted:
+    if cycles is not None and is_emitted and isinstance(executable, Executable):
         say(console, f"  {planned_line(executable, cycles)}")
     for trial in tried:
         if trial.reach is not None:
             say(console, f"  {trial.story}")
-    sums = partials_text(executable.report())
+    sums = partials_text(executable.report()) if isinstance(executable, Executable) else ""
     if sums not in ("", "f32"):
         say(console, f"  partials: {sums}")
     if arguments.prove:
@@ -320,7 +332,7 @@ def _verdict(wrong: Sequence[Finding], layer: str) -> str:
     return f"outputs differ by more than the tolerance: {found}"
 
 
-def _time(executable: Executable, cycles: int, source: str) -> str:
+def _time(executable: Compiled, cycles: int, source: str) -> str:
     time = milliseconds_text(cycles / executable.chip.clock_hz * 1000)
     return f"{cycles:,} cycles, {time} (modelled, {source})"
 

@@ -31,6 +31,8 @@ NEAR = 0.001
 """By what part of the cycles choices near the best are slower at most."""
 EARLY_GAP = 0.006
 """Gap to which a large model is solved as long as its choice relies on bounds: they change what is best anyway."""
+CLOSING_WORK = 1_000_000_000
+"""Work after which a bound is left as it is (`solve.MOST_WORK`): a second or two."""
 
 Report = Callable[[int, int], None]
 """Called with steps done and steps in all; what it raises ends the work."""
@@ -88,6 +90,7 @@ class JointPlanner:
         }
         self.states = states_of(context, fronts, options, list(kept.values()), breadth)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
+        self.found: dict[int, Ints] = {}
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()
         }
@@ -127,12 +130,23 @@ class JointPlanner:
         if best is None:
             return None
         best = replace(best, bound_cycles=bound_cycles)
+        self.found[room_bytes] = best.rows
         for rows in self.starts.values():
             # A choice within the gap may be worse than one of Algorithm 1's, whose costs are exact.
             cycles = selection.cycles(rows)
             if cycles < best.cycles and selection.fits(rows):
                 best = replace(best, rows=rows, cycles=cycles)
         return self._joint(selection, best)
+
+    def closer_bound(self, room_bytes: int, cycles: int) -> int:
+        """Return what no choice undercuts in a room for which there was one, as close to `cycles` as the gap asks for.
+
+        A choice that lies well may take more than the best one, to which that room's gap was closed.
+        """
+        selection, rows = self.selection(room_bytes), self.found[room_bytes]
+        gap = 1 - cycles * (1 - self.options.gap) / selection.cycles(rows)
+        found = solve(selection, max(gap, 0.0), [rows], self._is_over, min(self.work_left, CLOSING_WORK))
+        return 0 if found is None else found.bound_cycles
 
     def _settle(self, selection: Selection, choices: Sequence[Ints], counted: Counted = "exact") -> bool:
         """Make the costs of choices exact, or only their bounds finer; return whether any changed."""
