@@ -4,8 +4,9 @@
     python benchmarks/onnx_mlir_nodes.py [--only attention] [--every 10] [--refused]
 
 Texts are those of `onnx_mlir_text.py`. What a text asks for is given, as its error says it: `--constant` with the
-values of the test's inputs, `--shape` with their extents. Models that onnx-mlir refuses (4-bit floats, 2-bit integers)
-are left out. Prints one line per cause, then how many texts import; beside it, how many of the models do so as ONNX.
+values of the test's inputs, `--shape` with their extents, `--bf16 f32`. Models that onnx-mlir refuses (4-bit floats,
+2-bit integers) are left out. Prints one line per cause, then how many texts import; beside it, how many of the models
+do so as ONNX.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from t10.errors import InputError, MissingConstantError, T10Error
 from t10.frontend.importer import import_model
 
 _onnx: Any = onnx  # some of its functions are typed in part only
+_BF16 = "--bf16 f32"
 _QUOTED = re.compile(r"'[^']*'|\[[^]]*\]|\d+")
 
 
@@ -92,10 +94,11 @@ def imported(file: Path, given: Arrays) -> tuple[str, tuple[str, ...]]:
     """Return the error, empty if there is none, and what had to be given: constants by name, extents as `name=1x2`."""
     constants: Arrays = {}
     shapes: dict[str, tuple[int, ...]] = {}
+    dtype: str | None = None
     while True:
         told = (*constants, *(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()))
         try:
-            import_model(file, shapes=shapes, constants=constants)
+            import_model(file, shapes=shapes, constants=constants, dtype=dtype)
         except MissingConstantError as error:
             more = {name: given[name] for name in error.inputs if name in given and name not in constants}
             if not more:
@@ -109,7 +112,9 @@ def imported(file: Path, given: Arrays) -> tuple[str, tuple[str, ...]]:
                 return _line(error), told
             shapes[name] = given[name].shape
         except T10Error as error:
-            return _line(error), told
+            if dtype is not None or not any(_BF16 in text for text in (error.hint or "", *error.details)):
+                return _line(error), told
+            dtype = "bf16=f32"
         except Exception as error:  # a defect is a row like any other
             return f"DEFECT {type(error).__name__}: {error}", told
         else:

@@ -13,6 +13,7 @@ from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
 from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.arguments import drop_arguments
+from t10.passes.fusion.block_weights import block_weights
 from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
@@ -209,6 +210,7 @@ def fuse_function(
         dead = join_products(function, graph) if joins else []
         if chip is not None:
             reorder(function, graph, chip)
+            block_weights(function, graph)
         write_function(function, graph)
         drop_arguments(function, dead)
         update_signature(function)

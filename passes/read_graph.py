@@ -29,6 +29,8 @@ TYPE = "t10.type"
 WEIGHT = "t10.weight"
 ORDER = "t10.order"
 """Of an argument: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
+SPLIT = "t10.split"
+"""Of a weight: a dim that it came with, and a size: in the order, that dim is two, of blocks and of what is in one."""
 PARTS = "t10.parts"
 """Of a weight that is made of several: their names, and the dim along which they stand, in the order they came with."""
 OPERATOR_NAME = "op_name"
@@ -140,7 +142,8 @@ class GraphReader:
             declared = _declared(attributes[i], dtype, f"argument {i}")
             order = _order(attributes[i][ORDER], len(shape)) if ORDER in attributes[i] else ()
             parts = _parts(attributes[i][PARTS], len(shape)) if PARTS in attributes[i] else None
-            value = TensorValue(name, shape, dtype, declared, order, parts)
+            split = _split(attributes[i][SPLIT], order, shape) if SPLIT in attributes[i] else ()
+            value = TensorValue(name, shape, dtype, declared, order, parts, split)
             (self.weights if is_weight else inputs).append(value)
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
@@ -400,6 +403,18 @@ def _order(attribute: Any, rank: int) -> Order:
             f"{ORDER} is {attribute}, expected array<i64: ...> that names each of {rank} dims once"
         )
     return order
+
+
+def _split(attribute: Any, order: Order, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return which dim of the host's is split in blocks, and their size; raises `InputError` if that cannot be."""
+    found = attribute.maybe_downcast()
+    split = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
+    is_pair = len(split) == 2 and 0 <= split[0] < len(order) - 1
+    if not is_pair or shape[order.index(split[0] + 1)] != split[1]:
+        raise InputError(
+            f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits"
+        )
+    return split
 
 
 def _parts(attribute: Any, rank: int) -> Parts:

@@ -101,7 +101,7 @@ def judge_ir(data: bytes, path: Path) -> Verdict:
     text = errors.getvalue()
     if code == 0:
         return Verdict("taken", "")
-    is_told = code != EXIT_INTERNAL and "error:" in text
+    is_told = code != EXIT_INTERNAL and ("error:" in text or "t10-opt: try" in text)
     return Verdict("refused" if is_told or "--verify-diagnostics" in flags else "defect", text[-MAX_MESSAGE:])
 
 

@@ -1,13 +1,25 @@
-"""The figures of the evaluation, as SVG text: the same rows give the same text."""
+"""The figures of the evaluation that are drawn from rows of whole models; None where rows are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from paper.claims import CHIP, CLOCK_HZ, COST, OURS, POPART, PUBLISHED, ROLLER, SPLIT, Known
+from paper.claims import (
+    CHIP,
+    CLOCK_HZ,
+    COST,
+    OURS,
+    POPART,
+    PUBLISHED,
+    ROLLER,
+    SPLIT,
+    Known,
+    bytes_per_nanosecond,
+)
 from paper.systems import Row
-from t10.report.plots import new_figure, svg_text
+from t10.chip import load_chip
+from t10.report.plots import new_figure
 
 COLOURS = {
     POPART: "#888888",
@@ -16,6 +28,8 @@ COLOURS = {
     PUBLISHED: "#3b9bb3",
     OURS: "#3a923a",
 }
+JOINED = "v-ipu-2", "v-ipu-4"
+"""Chips that are joined to one."""
 MODELLED = "modelled, chip ipu-mk2, cost model ipu"
 
 
@@ -40,36 +54,34 @@ def _beside_each_other(
     return figure, axes
 
 
-def latency(known: Known) -> str:
+def latency(known: Known) -> Any:
     """Return figure 12: end-to-end latency; a cross where a system does not fit the model."""
     figure, axes = _beside_each_other(known, 4, lambda row: 1e3 * row.cycles / CLOCK_HZ, crosses=True)
     axes.set_yscale("log")
     axes.set_ylabel("milliseconds")
     axes.set_title(f"Figure 12: latency ({MODELLED}); x: does not fit")
-    return svg_text(figure)
+    return figure
 
 
-def shares(known: Known) -> str:
+def shares(known: Known) -> Any:
     """Return figure 13: the part of the time in which elements move."""
     figure, axes = _beside_each_other(known, 3.6, lambda row: 100 * row.transfer_cycles / row.cycles)
     axes.set_ylabel("% of the time in transfers")
     axes.set_ylim(0, 100)
     axes.set_title(f"Figure 13: transfer share ({MODELLED})")
-    return svg_text(figure)
+    return figure
 
 
-def bandwidth(known: Known) -> str:
-    """Return figure 14: bytes that the busiest core takes by time in transfers."""
-    figure, axes = _beside_each_other(
-        known, 3.6, lambda row: row.moved_bytes / max(row.transfer_cycles, 1) * CLOCK_HZ / 1e9
-    )
+def bandwidth(known: Known) -> Any:
+    """Return figure 14: bytes that a core takes on average by time in transfers."""
+    figure, axes = _beside_each_other(known, 3.6, bytes_per_nanosecond)
     axes.axhline(5.32, color="black", linewidth=0.8, linestyle="--")
-    axes.set_ylabel("GB/s of the busiest core")
+    axes.set_ylabel("GB/s per core")
     axes.set_title(f"Figure 14: bandwidth while elements move ({MODELLED}); dashed: 4 bytes a cycle")
-    return svg_text(figure)
+    return figure
 
 
-def operators(known: Known) -> str:
+def operators(known: Known) -> Any:
     """Return figure 15: how much faster operators are than Roller's, as a distribution."""
     figure = new_figure(8, 3.8)
     axes = figure.add_subplot()
@@ -85,13 +97,13 @@ def operators(known: Known) -> str:
     axes.set_ylabel("% of operators")
     axes.set_title(f"Figure 15: operators ({MODELLED})")
     axes.legend(frameon=False, fontsize=8)
-    return svg_text(figure)
+    return figure
 
 
-def memories(known: Known) -> str:
-    """Return time, and how many operators rotate, against the memory of a core; empty without rows."""
+def memories(known: Known) -> Any:
+    """Return time, and how many operators rotate, against the memory of a core; None without rows."""
     if not _varied(known, "sram_bytes", OURS):
-        return ""
+        return None
     figure = new_figure(8, 3.8)
     axes = figure.add_subplot()
     other = axes.twinx()
@@ -111,34 +123,32 @@ def memories(known: Known) -> str:
     axes.set_ylim(bottom=0)
     axes.set_title(f"RetNet-1.3B's layer, batch 1 ({MODELLED})")
     axes.legend(frameon=False)
-    return svg_text(figure)
+    return figure
 
 
-def cores(known: Known) -> str:
-    """Return figure 21: time against the number of cores; empty without rows."""
+def cores(known: Known) -> Any:
+    """Return figure 21: time against the number of cores; None without rows."""
     if not _varied(known, "n_cores", OURS):
-        return ""
+        return None
     figure = new_figure(8, 3.6)
     axes = figure.add_subplot()
     for system in (SPLIT, OURS):
-        rows = [(int(row.chip.split("=")[1]), row) for row in _varied(known, "n_cores", system)]
-        whole = known.row("retnet-1.3b", 1, system)
-        rows += [] if whole is None else [(1472, whole)]
-        if rows:
-            axes.plot(
-                *zip(
-                    *[(n, row.cycles / 1e3) for n, row in sorted(rows, key=lambda each: each[0])], strict=True
-                ),
-                "o-",
-                color=COLOURS[system],
-                label=system,
-            )
+        rows = [*_varied(known, "n_cores", system)]
+        rows += [row for chip in (CHIP, *JOINED) if (row := known.row("retnet-1.3b", 1, system, chip=chip))]
+        points = sorted((n_cores_of(row.chip), row.cycles / 1e3) for row in rows)
+        axes.plot(*zip(*points, strict=True), "o-", color=COLOURS[system], label=system)
+    axes.axvspan(1472, n_cores_of(JOINED[-1]), color="#eeeeee", zorder=0, label="several chips")
     axes.set_xlabel("cores")
     axes.set_ylabel("thousand cycles")
     axes.set_ylim(bottom=0)
     axes.set_title(f"Figure 21: RetNet-1.3B's layer, batch 1 ({MODELLED})")
     axes.legend(frameon=False)
-    return svg_text(figure)
+    return figure
+
+
+def n_cores_of(chip: str) -> int:
+    """Return the cores of a chip by its name."""
+    return load_chip(chip).n_cores
 
 
 def _varied(known: Known, field: str, system: str) -> list[Row]:

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
+from paper import (
+    part_accuracy,
+    part_constraints,
+    part_fronts,
+    part_gpu,
+    part_hbm,
+    part_idle,
+    part_seconds,
+    part_spaces,
+    part_trajectory,
+)
 from paper.claims import CHIP, COST, OURS, POPART, PUBLISHED, ROLLER, SPLIT, Claim, Known, claims_of
 from paper.figures import FIGURES
+from paper.part_data import svg
 from paper.results import read_operators, read_rows
 from paper.systems import SYSTEMS
 
 TEXT = Path(__file__).resolve().parent / "text.md"
 """What is written by hand; lines `<!-- NAME -->` are replaced."""
 FOLDER = "evaluation"
+PARTS: tuple[ModuleType, ...] = (
+    part_fronts,
+    part_spaces,
+    part_constraints,
+    part_trajectory,
+    part_idle,
+    part_accuracy,
+    part_seconds,
+    part_gpu,
+    part_hbm,
+)
+"""What has rows of its own: each has `plan(say)`, `pictures()`, `claims()` and `section()`."""
 
 
 def known_rows() -> Known:
@@ -21,7 +47,7 @@ def known_rows() -> Known:
 
 def check() -> int:
     """Print every claim; 1 where nothing is known."""
-    claims = claims_of(known_rows())
+    claims = _all_claims(known_rows())
     for claim in claims:
         print(f"{claim.verdict:<8} {claim.what}: paper {claim.paper}; ours {claim.ours}")
         if claim.why and not claim.agrees:
@@ -32,23 +58,47 @@ def check() -> int:
     return 0 if claims else 1
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def plan_parts() -> None:
+    """Work out what the parts lack."""
+    for part in PARTS:
+        part.plan(_say)
+
+
+def _all_claims(known: Known) -> list[Claim]:
+    return [*claims_of(known), *(claim for part in PARTS for claim in part.claims())]
+
+
+def _draw(folder: Path, name: str, picture: Any) -> None:
+    """Write a picture as SVG, and as PNG where it is not text already."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.svg").write_text(svg(picture).rstrip("\n") + "\n", encoding="utf-8")
+    if not isinstance(picture, str):
+        picture.savefig(folder / f"{name}.png", dpi=100, metadata={"Software": None})
+
+
 def write_page(docs: Path) -> None:
     """Write the page and its pictures."""
     known = known_rows()
-    (docs / FOLDER).mkdir(exist_ok=True)
     drawn = {name: draw(known) for name, draw in FIGURES.items()}
-    for name, text in drawn.items():
-        if text:
-            (docs / FOLDER / f"{name}.svg").write_text(text + "\n", encoding="utf-8")
+    pictures = {name: picture for name, picture in drawn.items() if picture is not None}
+    for part in PARTS:
+        pictures |= part.pictures()
+    for name, picture in pictures.items():
+        _draw(docs / FOLDER, name, picture)
     parts = {
-        "claims": _claims(claims_of(known)),
+        "claims": _claims(_all_claims(known)),
+        "parts": "\n".join(part.section().rstrip("\n") + "\n" for part in PARTS).rstrip("\n"),
         "latency": _latency(known),
         "exchange": _exchange(known),
         "popart": _popart(known),
         "memory": _memory(known),
         **{
-            name: f"![{name}]({FOLDER}/{name}.svg)" if text else "(not planned yet)"
-            for name, text in drawn.items()
+            name: f"![{name}]({FOLDER}/{name}.svg)" if name in pictures else "(not planned yet)"
+            for name in FIGURES
         },
     }
     text = TEXT.read_text(encoding="utf-8")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 
 from paper.results import Key, read_operators, read_rows, write_operators, write_rows
-from paper.systems import FRAME, SYSTEMS, builder_of, graph_of, row_of
+from paper.systems import FRAME, SYSTEMS, Row, builder_of, graph_of, row_of, weight_bytes_of
 from t10.chip import load_chip
 from t10.compare import MAIN, compared
 from t10.core.graph import Graph
@@ -19,40 +22,54 @@ class Point:
 
     model: str
     batch: int
-    systems: tuple[str, ...]
+    systems: tuple[str, ...] = MAIN
     chip: str = "ipu-mk2"
     cost_model: str = "ipu"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a system made of a model: its row, cycles of operators by name, CPU seconds of planning."""
+
+    row: Row
+    by_operator: dict[str, int]
+    seconds: float
 
 
 CHIP = "ipu-mk2"
 ALL = tuple(SYSTEMS)
 SPLIT = "Roller, split sums"
 OURS = ("ours", "T10 as published")
-MEMORIES_KIB = (64, 96, 192)
+MEMORIES_KIB = (96, 192, 384)
 """Memory of a core from which it is seen where plans begin to rotate."""
-CORES = (368, 736)
+CORES = ("ipu-mk2:n_cores=368", "ipu-mk2:n_cores=736", "v-ipu-2", "v-ipu-4")
+"""Fewer cores than a chip has, and chips joined to one."""
+LAYERS = ("opt-1.3b", "opt-2.7b", "opt-6.7b", "opt-13b", "llama2-7b", "llama2-13b")
 
-SUBSET = (Point("retnet-1.3b", 1, MAIN), Point("opt-1.3b", 1, MAIN))
+SUBSET = (Point("retnet-1.3b", 1), Point("opt-1.3b", 1))
 """What is planned where minutes count."""
 
 POINTS = (
-    Point("retnet-1.3b", 1, MAIN),
-    Point("vit-b32", 1, MAIN),
-    Point(FRAME, 1, MAIN),
-    Point("bert-large", 1, MAIN),
-    *(Point("retnet-1.3b", 1, OURS, f"ipu-mk2:sram_bytes={size}KiB") for size in MEMORIES_KIB),
+    Point("bert-large", 1),
+    Point("bert-large", 8, OURS),
+    Point("vit-b32", 1),
+    Point("vit-b32", 8),
+    Point("resnet18", 1),
+    Point("resnet18", 8),
+    Point(FRAME, 1),
+    Point(FRAME, 2),
+    *(Point(model, 1) for model in LAYERS),
+    Point("opt-1.3b", 8),
+    Point("opt-13b", 8),
+    Point("retnet-1.3b", 1, ALL),
+    Point("retnet-1.3b", 8),
+    Point("retnet-1.3b", 32),
     *(
         Point(model, 1, ("T10 as published",), "ipu-mk2", "t10-paper")
         for model in ("vit-b32", FRAME, "bert-large")
     ),
-    Point("retnet-1.3b", 1, ALL),
-    Point("opt-13b", 1, MAIN),
-    Point("resnet18", 1, MAIN),
-    Point("llama2-13b", 1, MAIN),
-    *(Point("retnet-1.3b", 1, ("ours", SPLIT), f"ipu-mk2:n_cores={cores}") for cores in CORES),
-    Point("vit-b32", 1, ALL),
-    Point("vit-b32", 8, MAIN),
-    Point("bert-large", 8, MAIN),
+    *(Point("retnet-1.3b", 1, OURS, f"ipu-mk2:sram_bytes={size}KiB") for size in MEMORIES_KIB),
+    *(Point("retnet-1.3b", 1, ("ours", SPLIT), chip) for chip in CORES),
 )
 
 
@@ -63,29 +80,58 @@ def key_of(point: Point, system: str) -> Key:
     return point.chip, cost.name, point.model, point.batch, system
 
 
-def sweep(points: Iterable[Point], *, say: bool = True) -> None:
-    """Plan what has no row yet; rows are written as they come."""
+def planned(point: Point, systems: Sequence[str]) -> list[Made]:
+    """Plan a model as some systems do."""
+    chip, graphs = load_chip(point.chip), dict[bool, Graph]()
+    cost = cost_model(given(point.cost_model), chip)
+    result: list[Made] = []
+    for name in systems:
+        system = SYSTEMS[name]
+        if system.joins not in graphs:
+            graphs[system.joins] = graph_of(builder_of(point.model)(point.batch), chip, joins=system.joins)
+        found = compared(graphs[system.joins], system, chip, cost)
+        row = row_of(*key_of(point, name)[:4], found, weight_bytes_of(graphs[system.joins]))
+        result.append(Made(row, dict(found.by_operator or {}), found.seconds))
+    return result
+
+
+def _made(todo: Sequence[tuple[Point, tuple[str, ...]]], n_jobs: int) -> Iterator[list[Made]]:
+    """Plan points side by side, each in one process on one core."""
+    if n_jobs == 1 or len(todo) == 1:
+        yield from (planned(*each) for each in todo)
+        return
+    with ProcessPoolExecutor(n_jobs, get_context("spawn"), _use_one_core) as pool:
+        calls = [pool.submit(planned, *each) for each in todo]
+        try:
+            yield from (call.result() for call in as_completed(calls))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _use_one_core() -> None:
+    """Keep this process on one core, so that planning does not start helpers of its own."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+
+
+def sweep(points: Iterable[Point], *, n_jobs: int = 1, say: bool = True) -> None:
+    """Plan what has no row yet, so many models at a time; rows are written as they come."""
     rows, operators = read_rows(), read_operators()
+    todo: list[tuple[Point, tuple[str, ...]]] = []
     for point in points:
-        missing = [name for name in point.systems if key_of(point, name) not in rows]
-        graphs: dict[bool, Graph] = {}
-        for name in missing:
-            system, key = SYSTEMS[name], key_of(point, name)
-            chip = load_chip(point.chip)
-            if system.joins not in graphs:
-                graphs[system.joins] = graph_of(
-                    builder_of(point.model)(point.batch), chip, joins=system.joins
-                )
-            cost = cost_model(given(point.cost_model), chip)
-            found = compared(graphs[system.joins], system, chip, cost)
-            rows[key] = row_of(*key[:4], found)
-            if not system.joins and found.by_operator and point.chip == CHIP:
-                operators[key] = dict(found.by_operator)
-            write_rows(rows.values())
-            write_operators(operators)
+        missing = tuple(name for name in point.systems if key_of(point, name) not in rows)
+        if missing:
+            todo.append((point, missing))
+    for found in _made(todo, n_jobs):
+        for made in found:
+            row = made.row
+            rows[row.key] = row
+            if not SYSTEMS[row.system].joins and made.by_operator and row.chip == CHIP:
+                operators[row.key] = made.by_operator
             if say:
-                shown = found.reason or f"{found.cycles:,} cycles"
-                print(
-                    f"{point.chip} {point.model} x{point.batch} {name}: {shown} [{found.seconds:.1f} s]",
-                    flush=True,
-                )
+                shown = row.status if row.status != "ok" else f"{row.cycles:,} cycles"
+                head = f"{row.chip} {row.cost_model} {row.model} x{row.batch} {row.system}"
+                print(f"{head}: {shown} [{made.seconds:.1f} s]", flush=True)
+        write_rows(rows.values())
+        write_operators(operators)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from math import prod
 
 from bundled.builder import Builder
 from planner import paper_models
@@ -11,6 +12,7 @@ from planner.models import MODELS
 
 from t10.chip import ChipSpec
 from t10.compare import SYSTEMS, Compared, graph_for
+from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
 from t10.core.partials import Partials
 from t10.frontend.importer import import_proto
@@ -23,8 +25,8 @@ FRAME = "nerf-frame"
 class Row:
     """A system's plan of a model; cycles are modelled. `status` is `ok`, or why there is no plan.
 
-    `moved_bytes` are what the busiest core of every phase takes from others while a model runs;
-    `rotating` operators have more than one step.
+    `moved_bytes` are what the busiest core of every phase takes from others while a model runs, `total_bytes` what all
+    cores take; `rotating` operators have more than one step.
     """
 
     chip: str
@@ -37,8 +39,10 @@ class Row:
     compute_cycles: int = 0
     transfer_cycles: int = 0
     moved_bytes: int = 0
+    total_bytes: int = 0
     peak_bytes: int = 0
     rotating: int = 0
+    weight_bytes: int = 0
 
     @property
     def cycles(self) -> int:
@@ -71,13 +75,19 @@ def graph_of(made: Builder, chip: ChipSpec, *, joins: bool, partials: str = "f16
     return graph_for(imported, chip, joins=joins, partials=Partials(partials))
 
 
-def row_of(chip: str, cost_model: str, model: str, batch: int, found: Compared) -> Row:
+def weight_bytes_of(graph: Graph) -> int:
+    """Return the bytes of a model's weights."""
+    return sum(prod(value.shape) * size_bytes(value.dtype) for value in graph.weights)
+
+
+def row_of(chip: str, cost_model: str, model: str, batch: int, found: Compared, weight_bytes: int) -> Row:
     """Return what a system makes of a model as a row."""
     status = f"does not fit: {found.reason}" if found.reason else "ok"
     return Row(
         chip, cost_model, model, batch, found.system, status, found.n_operators, found.compute_cycles,
-        found.transfer_cycles, found.moved_bytes, found.peak_bytes, found.rotating,
+        found.transfer_cycles, found.moved_bytes, found.total_bytes, found.peak_bytes, found.rotating,
+        weight_bytes,
     )  # fmt: skip
 
 
-__all__ = ["FRAME", "ROW_FIELDS", "SYSTEMS", "Row", "builder_of", "graph_of", "row_of"]
+__all__ = ["FRAME", "ROW_FIELDS", "SYSTEMS", "Row", "builder_of", "graph_of", "row_of", "weight_bytes_of"]

@@ -67,6 +67,16 @@ def opt_1_3b(batch: int) -> Builder:
     return transformers.opt(DTYPE, _decoder(batch, 2048, 32, 8192), weight_free=True)
 
 
+def opt_2_7b(batch: int) -> Builder:
+    """Return one layer of OPT-2.7B."""
+    return transformers.opt(DTYPE, _decoder(batch, 2560, 32, 10240), weight_free=True)
+
+
+def opt_6_7b(batch: int) -> Builder:
+    """Return one layer of OPT-6.7B."""
+    return transformers.opt(DTYPE, _decoder(batch, 4096, 32, 16384), weight_free=True)
+
+
 def opt_13b(batch: int) -> Builder:
     """Return one layer of OPT-13B."""
     return transformers.opt(DTYPE, _decoder(batch, 5120, 40, 20480), weight_free=True)
@@ -105,6 +115,8 @@ SEVEN = (
 OTHER_SIZES = (
     Model("vit-b32", vit_b32),
     Model("opt-1.3b", opt_1_3b),
+    Model("opt-2.7b", opt_2_7b),
+    Model("opt-6.7b", opt_6_7b),
     Model("llama2-7b", llama2_7b),
 )
 

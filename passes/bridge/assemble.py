@@ -8,6 +8,7 @@ from functools import partial
 
 from t10.core.dtypes import is_float
 from t10.core.expression import AffineDim, Axis, Operand, OperatorKind, OperatorSpec, Selector
+from t10.core.products import block_axis
 from t10.core.scalar import ScalarFunction, parse_constant
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.affine import compose
@@ -149,7 +150,9 @@ def finish_chain(
         ),
         location=location,
     )
-    return replace(spec, axes=_named_axes(spec))
+    axes, block = _named_axes(spec), block_axis(spec)
+    # Blocks of the matrix engine stay whole.
+    return replace(spec, axes=tuple([replace(axis, is_splittable=i != block) for i, axis in enumerate(axes)]))
 
 
 def _computed(body: Scalar, leaf: Scalar) -> Scalar:

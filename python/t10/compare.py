@@ -8,13 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from t10.baselines.poplin import plan_poplin
 from t10.baselines.roller import Roller
 from t10.baselines.vgm import VgmPlan, plan_vgm
 from t10.chip import ChipSpec
+from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
+from t10.core.movement import operand_of
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
@@ -22,6 +25,7 @@ from t10.dialect.mlir import ir
 from t10.errors import InfeasiblePlanError
 from t10.frontend.imported import ImportedModel
 from t10.passes.pipeline import fused
+from t10.plan.assemble import context_of
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 from t10.report.traffic import operator_traffic
@@ -43,8 +47,8 @@ class System:
 class Compared:
     """What a system makes of a model: modelled cycles, or why it does not fit (`reason`).
 
-    `moved_bytes` are what the busiest core of every phase takes from others; `rotating` operators have more than one
-    step; `by_operator` are cycles by name; `seconds` CPU time of planning.
+    `moved_bytes` are what the busiest core of every phase takes from others, `total_bytes` what all cores take;
+    `rotating` operators have more than one step; `by_operator` are cycles by name; `seconds` CPU time of planning.
     """
 
     system: str
@@ -53,6 +57,7 @@ class Compared:
     compute_cycles: int = 0
     transfer_cycles: int = 0
     moved_bytes: int = 0
+    total_bytes: int = 0
     peak_bytes: int = 0
     rotating: int = 0
     by_operator: Mapping[str, int] | None = None
@@ -116,7 +121,7 @@ def compared(graph: Graph, system: System, chip: ChipSpec, cost: CostModel) -> C
         where = f"{error.operator}: " if error.operator else ""
         spent = time.process_time() - start
         return Compared(system.name, len(graph.operators), f"{where}{error.message}", seconds=spent)
-    known = _of_vgm(plan) if isinstance(plan, VgmPlan) else _of_plan(plan)
+    known = _of_vgm(plan) if isinstance(plan, VgmPlan) else _of_plan(plan, chip, cost)
     return Compared(system.name, len(graph.operators), **known, seconds=time.process_time() - start)
 
 
@@ -125,12 +130,13 @@ def _of_vgm(plan: VgmPlan) -> dict[str, Any]:
         "compute_cycles": sum(each.timed.compute for each in plan.operators),
         "transfer_cycles": plan.transfer_cycles,
         "moved_bytes": plan.busiest_bytes,
+        "total_bytes": sum(each.timed.total_bytes for each in plan.operators),
         "peak_bytes": max((each.regions.total_bytes for each in plan.operators), default=0),
         "by_operator": {each.name: each.timed.cycles for each in plan.operators},
     }
 
 
-def _of_plan(plan: ModulePlan) -> dict[str, Any]:
+def _of_plan(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> dict[str, Any]:
     cycles = [each.active.cycles for each in plan.operators]
     compute = sum(each.compute for each in cycles)
     pairs = zip(plan.graph.operators, plan.operators, strict=True)
@@ -139,7 +145,25 @@ def _of_plan(plan: ModulePlan) -> dict[str, Any]:
         "compute_cycles": compute,
         "transfer_cycles": sum(each.total for each in cycles) - compute,
         "moved_bytes": sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic),
+        "total_bytes": _total_bytes(plan, chip, cost),
         "peak_bytes": plan.peak_bytes,
         "rotating": sum(each.active.plan.n_sub_tasks > 1 for each in plan.operators),
         "by_operator": {each.name: each.active.cycles.total for each in plan.operators},
     }
+
+
+def _total_bytes(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> int:
+    """Return the bytes that all cores together take from others."""
+    mover = context_of(plan.graph, chip, cost).mover
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    total = 0
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        chosen, moved = scheduled.active.plan, operator_traffic(spec, scheduled)
+        for arrival in scheduled.arrivals:
+            if arrival.kind != "in_place":
+                taken = mover.traffic(spec, chosen, arrival.operand, layouts).total_elements
+                total += taken * size_bytes(operand_of(spec, arrival.operand).dtype)
+        # Every core of an operator takes as much by shifts and of partial sums.
+        total += prod(chosen.f_op) * (moved.shift + moved.reduce)
+        layouts[spec.output.name] = scheduled.output_layout
+    return total

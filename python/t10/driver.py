@@ -25,7 +25,7 @@ from t10.artefact import CodeRecord, Description, Folder, written
 from t10.artefact.code import check_named_again, code_records
 from t10.chip import ChipSpec, load_chip
 from t10.core.document import read_document, write_document
-from t10.core.dtypes import numpy_dtype
+from t10.core.dtypes import in_numpys_types, numpy_dtype
 from t10.core.graph import Graph, TensorValue
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
@@ -444,8 +444,8 @@ def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLik
     result: Arrays = {}
     for value in expected:
         given_value = given[value.name]
-        array: NDArray[Any] = np.asarray(given_value)
         wanted = numpy_dtype(value.dtype)
+        array = in_numpys_types(np.asarray(given_value), wanted)
         if array.shape != value.shape:
             raise InputError(f"input {value.name} has shape {array.shape}, expected {value.shape}")
         is_typed = isinstance(given_value, (np.ndarray, np.generic))

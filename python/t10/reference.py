@@ -16,6 +16,7 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.trust.arrays import array_names
 from t10.core.trust.files import MODEL_BYTES, read_text
 from t10.errors import InputError
+from t10.narrow_ends import held, widen_ends
 from t10.tolerances import loosest
 
 _FED = {
@@ -202,6 +203,7 @@ class OnnxRuntime:
         self.model = type(model)()
         self.model.CopyFrom(model)
         _widen(self.model)
+        self._holds = widen_ends(self.model)
         self._sessions: dict[bool, Any] = {}
 
     def outputs(self, inputs: Arrays) -> Arrays:
@@ -211,6 +213,10 @@ class OnnxRuntime:
     def values(self, inputs: Arrays) -> Arrays:
         """Return the outputs and what every node of the main graph gives, by name, in the order of the nodes."""
         return self._run(inputs, with_inner=True)
+
+    def held(self, inputs: Arrays) -> Arrays:
+        """Return inputs with the nearest values that the model's own types have: those of float8 are few."""
+        return held(inputs, self._holds)
 
     def feeds(self, inputs: Arrays) -> Arrays:
         """Return all inputs of the model, with the types that it has in f32."""

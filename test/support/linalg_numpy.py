@@ -39,6 +39,7 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "arith.remf": np.fmod, "arith.shli": np.left_shift, "arith.shrsi": np.right_shift,
     "math.fpowi": np.power, "arith.floordivsi": np.floor_divide,
 }  # fmt: skip
+UNSIGNED: dict[str, Callable[[Array, Array], Array]] = {"arith.maxui": np.maximum, "arith.minui": np.minimum}
 CASTS = frozenset(
     f"arith.{name}"
     for name in ("extf", "truncf", "sitofp", "uitofp", "fptosi", "extsi", "extui", "trunci", "index_cast")
@@ -259,6 +260,9 @@ class _Body:
         operands = [np.asarray(self.value(operand)) for operand in op.operands]
         if op.name in UNARY:
             return UNARY[op.name](operands[0])
+        if op.name in UNSIGNED:
+            first, second = (each.view(f"u{each.itemsize}") for each in operands)
+            return UNSIGNED[op.name](first, second).view(operands[0].dtype)
         if op.name in BINARY:
             return BINARY[op.name](operands[0], operands[1])
         if op.name in ("arith.uitofp", "arith.extui") and operands[0].dtype.kind == "i":

@@ -49,3 +49,41 @@ def test_code_outside_of_the_executable_region_is_warned_of(
     path.write_text("nop\n")
     assert main(["asm", str(path), "--base", "0x80000"]) == 0
     assert "warning: code runs only below 0x80000" in capsys.readouterr().out
+
+
+def test_files_are_linked_and_an_entry_keeps_what_it_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "main.S").write_text(".globl main\nmain: call $lr, helper\nexitz $mzero\n")
+    (tmp_path / "helpers.S").write_text(
+        ".globl helper, other\n.section .text.helper\nhelper: br $lr\n.section .text.other\nother: br $lr\n"
+    )
+    files = [str(tmp_path / "main.S"), str(tmp_path / "helpers.S")]
+    assert main(["asm", *files]) == 0
+    assert "// 0x4c00c other" in capsys.readouterr().out
+    assert main(["asm", *files, "--entry", "main"]) == 0
+    listing = capsys.readouterr().out
+    assert "call $m10, 0x4c008" in listing
+    assert "other" not in listing
+    assert main(["asm", files[0]]) == 2
+    assert f"{files[0]}:2:17: error: undefined symbol 'helper'" in capsys.readouterr().err
+
+
+def test_objects_are_listed_without_linking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.S"
+    path.write_text(
+        ".globl part, size\n.weak hook\nsize = 12\n.section .text.part\n.align 8\npart: call $lr, helper\n"
+        "local: setzi $m0, table + size\nhook: br $lr\n.Lhidden: nop\n.section .data.table\n.int helper, CTXT_WORKERS\n"
+    )
+    assert main(["asm", "--objects", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        str(path),
+        "  section .text.part: 16 bytes of code, aligned to 8",
+        "  section .data.table: 8 bytes of data, aligned to 4",
+        "  global size = 0xc",
+        "  global part = .text.part+0x0",
+        "  local local = .text.part+0x4",
+        "  weak hook = .text.part+0x8",
+        f"  needs helper, used at {path}:6",
+        f"  needs table, used at {path}:7",
+    ]

@@ -177,6 +177,54 @@ def test_a_pointer_that_both_halves_use_is_one_field() -> None:
     assert "auto *const in0 = a;" in codelet.cpp_reference
 
 
+SPLIT = {
+    "entry.S": (
+        '#include "sizes.h"\n.section .text.add\n.globl add\n.align 8\n.worker\nadd:\n'
+        "  call $m11, load\n  mov $m4, $m2\nagain:\n  get $m5, $WSR\n  and $m5, $m5, WORKER_MASK\n"
+        "  brnz $m5, done\n  call $m11, sums\ndone:\n  exitz $mzero\n"
+        ".section .text.unused\n.globl unused\nunused: bri missing\nDEF_STACK_SIZE_OWN 8 add\n"
+    ),
+    "parts.S": (
+        '#include "sizes.h"\n.weak sums\n.section .text.weak_sums\nsums: bri sums\n'
+        ".section .text.load\n.globl load\n.align 8\n.worker\nload:\n  ld32 $m0, $mvertex_base, 0\n"
+        "  ld32 $m1, $mvertex_base, 1\n  ld32 $m2, $mvertex_base, 2\n  ld32 $m3, $mvertex_base, N_FIELD\n  br $m11\n"
+        "DEF_STACK_USAGE 16 load\n"
+    ),
+    "sums.S": (
+        ".section .text.sums\n.globl sums\n.align 8\n.worker\nsums: brz $m3, done\n  add $m3, $m3, -1\n"
+        "again:\n  ld32step $a0, $mzero, $m0+=, 1\n  ld32step $a1, $mzero, $m1+=, 1\n  f32add $a0, $a0, $a1\n"
+        "  st32step $a0, $mzero, $m4+=, 1\n  brnzdec $m3, again\ndone:\n  br $m11\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("n", [1, 50])
+def test_the_assembly_of_a_user_may_be_split_over_files(tmp_path: Path, n: int) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "sizes.h").write_text("#define N_FIELD 3\n#define WORKER_MASK 7\n")
+    for name, text in SPLIT.items():
+        (tmp_path / name).write_text(text)
+    path = write(
+        tmp_path,
+        assembly=list(SPLIT),
+        include_paths=["inc"],
+        entry="add",
+        fields=[
+            *({"name": name, "pointer": operand} for name, operand in (("a", "x"), ("b", "y"), ("c", "out"))),
+            {"name": "n", "value": "i"},
+        ],
+    )
+    task = add_task(n)
+    with using_families(load_families([path])):
+        compiled = compile_task(task)
+    assert compiled.codelet.name.startswith("User_Mine")
+    assert compiled.codelet.stack_bytes == 24
+    # Sections that the entry does not need, and weak code that another file replaces, are left out.
+    assert "unused" not in compiled.codelet.assembly
+    assert "weak" not in compiled.codelet.assembly
+    run_task(task, compiled).check()
+
+
 def test_cost_functions_are_found_beside_the_declaration() -> None:
     assert cost_files([EXAMPLES]) == (EXAMPLES.parent / "leaky_relu_cost.py",)
 

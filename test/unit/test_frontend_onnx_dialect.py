@@ -83,6 +83,18 @@ def test_custom_operations_get_their_domain_back() -> None:
     assert {entry.domain for entry in model.opset_import} == {"", "com.acme"}
 
 
+def test_the_opset_is_the_first_that_takes_the_operands() -> None:
+    """Integers with a sign are shifted in later opsets only; those without one do not need these."""
+    opsets: dict[str, int] = {}
+    for kind in ("i32", "ui32"):
+        value = f"tensor<4x{kind}>"
+        body = f'%r = "onnx.BitShift"(%x, %x) <{{direction = "LEFT"}}> : ({value}, {value}) -> {value}'
+        model = model_of(_one(body, value, value))
+        _onnx.checker.check_model(model, full_check=True)
+        opsets[kind] = model.opset_import[0].version
+    assert opsets["ui32"] == 22 < opsets["i32"]
+
+
 def test_unknown_operations_are_refused_by_name(tmp_path: Path) -> None:
     file = tmp_path / "m.mlir"
     unknown = '%r = "onnx.ShapeTransform"(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from t10.errors import InputError
-from t10.isa.assembler import AssemblyError, assemble, flattened, preprocessor
+from t10.isa.assembler import AssemblyError, Source, assemble, flattened, preprocessor
 from t10.isa.printer import word_text
 
 
@@ -299,7 +299,8 @@ def test_a_flat_text_has_no_macros_and_conditions_and_makes_the_same_image() -> 
         "entry: 1: setzi $m0, TMEM_REGION0_BASE_ADDR\n.if 1\nstep 2, 5\n.else\nstep 1, 2\n.endif\n"
         ".rept 2\nbri 1b\n.endr\nother = entry\n"
     )
-    statements, image = flattened(source)
+    (file,), image = flattened([Source(source)])
+    statements = file.statements
     text = "\n".join(f"{s.word}:" if s.is_label else f"{s.word} {s.rest}" for s in statements)
     assert assemble(text).words.tolist() == image.words.tolist()
     words = [statement.word for statement in statements]

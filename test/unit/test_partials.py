@@ -145,13 +145,13 @@ def test_auto_takes_products_up_to_its_tolerance_and_no_reductions() -> None:
     assert not Partials("f32").keeps_f16(1, is_product=True)
 
 
-def test_auto_leaves_long_products_of_few_rows_alone() -> None:
-    auto = Partials("auto", 1.0)
-    assert not auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS)
-    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS + 1)
-    assert auto.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=ONE_PASS_ROWS)
+@pytest.mark.parametrize("kind", [Partials("f16"), Partials("auto", 1.0)], ids=["f16", "auto"])
+def test_long_products_of_few_rows_are_summed_in_f32(kind: Partials) -> None:
+    assert not kind.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS)
+    assert kind.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS + 1)
+    assert kind.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=ONE_PASS_ROWS)
     # A batch of matrices has no rows that stand for all of it.
-    assert auto.keeps_f16(LONG_SUM, is_product=True, n_rows=0)
+    assert kind.keeps_f16(LONG_SUM, is_product=True, n_rows=0)
 
 
 @pytest.mark.parametrize(

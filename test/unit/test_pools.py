@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 import t10
 from t10.backend import run_on_tiles
 from t10.errors import InputError
+from t10.frontend.importer import import_proto
 from t10.reference import run_onnx_runtime
 
 onnx: Any = untyped_onnx
@@ -197,3 +198,11 @@ def test_a_declared_shape_that_is_wrong_is_an_error_that_names_it(tmp_path: Path
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(InputError, match=r"AveragePool makes \(3, 3\), the model declares \(4, 4\)"):
         t10.compile(tmp_path / "m.onnx", chip="test-16")
+
+
+@pytest.mark.parametrize("name", ["kernel_shape", "strides", "pads"])
+def test_windows_of_another_rank_are_refused(name: str) -> None:
+    model = _model("MaxPool", (1, 2, 5, 5), ([2, 2], [2, 2], [1, 1], [1, 1, 1, 1]))
+    next(each for each in model.graph.node[0].attribute if each.name == name).ints[:] = [1]
+    with pytest.raises(InputError, match=r"MaxPool|shapes do not fit"):
+        import_proto(model, source="m")

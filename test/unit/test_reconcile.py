@@ -55,6 +55,17 @@ def typical() -> LevelTable:
     )  # fmt: skip
 
 
+def test_every_state_that_is_passed_is_seen() -> None:
+    seen: list[tuple[int, int]] = []
+    p = problem([typical()] * 3, 10_000)
+    choices, cycles = reconcile(p, by_run_time=False, watch=seen.append)
+    first = 3 * int(typical().cycles[typical().level == 0].min())
+    assert seen[0] == (30, first)
+    assert min(each for _, each in seen) == cycles
+    assert (used(p, choices)[0], cycles) in seen
+    assert [idle for idle, _ in seen] == sorted(idle for idle, _ in seen)
+
+
 def test_with_memory_for_all_nothing_is_set_up() -> None:
     choices, cycles = reconcile(problem([typical()] * 3, 10_000), by_run_time=False)
     assert choices == (Choice(1, 1),) * 3

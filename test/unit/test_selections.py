@@ -307,3 +307,17 @@ def test_selection_that_cannot_be_is_refused(k: int, axis: int) -> None:
 def test_a_stage_takes_the_slots_of_its_padding_too() -> None:
     # Ten elements in chunks of four are twelve: per element four comparisons and two selections.
     assert issue_slots(10, 2, 4) == 12 * (PER_PAIR * 4 + PER_SELECTED * 2)
+
+
+def test_an_axis_too_long_for_its_places_is_refused() -> None:
+    """A file states any extent; the places along it would be written as a constant."""
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Hardmax", ["x"], ["y"])],
+        "g",
+        [value("x", TensorProto.FLOAT, (2**31,))],
+        [value("y", TensorProto.FLOAT, (2**31,))],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    with pytest.raises(UnsupportedOpError, match="selects from 2,147,483,648 elements"):
+        import_proto(model, source="m")

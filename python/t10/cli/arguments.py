@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from t10.cli.asm_arguments import add_asm
 from t10.cli.compare_arguments import add_compare
 from t10.cli.parsing import new_parser
 from t10.cli.reading_arguments import add_reading
@@ -22,7 +23,6 @@ from t10.cli.shared_arguments import (
     add_seed,
     add_shapes,
     add_stages,
-    address,
     naming,
     planning,
     searching,
@@ -33,7 +33,10 @@ from t10.core.tile import IPU_MEMORY
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
-LISTS = ("shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips")
+LISTS = (
+    "shapes", "varied", "constants", "bounds", "defines", "include_paths", "codelets", "models", "chips", "sources",
+    "entries",
+)  # fmt: skip
 """Options that may be given several times."""
 MOST_JOBS = 1024
 EXIT_CODES = (
@@ -97,7 +100,9 @@ class Arguments:
     as_json: bool = False
     rows: int | None = None
     plots: bool = True
-    source: Path = Path()
+    sources: tuple[Path, ...] = ()
+    entries: tuple[str, ...] = ()
+    objects: bool = False
     base_address: int = IPU_MEMORY.base
     defines: tuple[str, ...] = ()
     include_paths: tuple[Path, ...] = ()
@@ -342,7 +347,7 @@ def _add_others(commands: Commands, common: argparse.ArgumentParser) -> None:
     )
     chips.add_argument("--json", dest="as_json", action="store_true", help="print the fields as JSON")
 
-    _add_assembling(commands, common)
+    add_asm(commands, common)
     _add_conforming(commands, common)
     _add_profile(commands, common)
 
@@ -424,6 +429,11 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     explain.add_argument("folder", type=Path, metavar="OUT", help="folder that `t10 compile` wrote")
     add_operator(explain)
+    explain.add_argument(
+        "--exchange",
+        action="store_true",
+        help="show the exchanges of program/ instead: which tiles send what to which; of --op with every line",
+    )
 
     pareto = commands.add_parser(
         "pareto",
@@ -435,34 +445,6 @@ def _add_explaining(commands: Commands, common: argparse.ArgumentParser) -> None
     )
     add_operator(pareto)
     add_codelets_again(pareto)
-
-
-def _add_assembling(commands: Commands, common: argparse.ArgumentParser) -> None:
-    asm = commands.add_parser(
-        "asm", parents=[common], help="assemble a file of codelets and list what came out"
-    )
-    asm.add_argument(
-        "source", type=Path, metavar="FILE.S", help="assembly text, with C preprocessor directives"
-    )
-    asm.add_argument(
-        "-D", dest="defines", action="append", metavar="NAME=TEXT", help="define a macro; repeatable"
-    )
-    asm.add_argument(
-        "-I",
-        dest="include_paths",
-        action="append",
-        type=Path,
-        metavar="DIR",
-        help="search includes there; repeatable",
-    )
-    asm.add_argument(
-        "--base",
-        dest="base_address",
-        type=address,
-        default=IPU_MEMORY.base,
-        metavar="ADDRESS",
-        help=f"address of the first word (default: {IPU_MEMORY.base:#x})",
-    )
 
 
 def _add_conforming(commands: Commands, common: argparse.ArgumentParser) -> None:

@@ -206,7 +206,7 @@ def _cases(
     model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
-        return random_inputs(graph_of(executable), seed, reach, specials=specials)
+        return model.held(random_inputs(graph_of(executable), seed, reach, specials=specials))
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)

@@ -18,6 +18,7 @@ from t10.conformance.cases import Case, DataSet
 from t10.conformance.grid.cases import GridPack
 from t10.conformance.grid.judge import pack_verdict
 from t10.conformance.verdict import Status, Verdict
+from t10.core.dtypes import in_numpys_types
 from t10.driver import Executable, compile
 from t10.errors import InfeasiblePlanError, InputError, MissingConstantError, T10Error, UnsupportedOpError
 from t10.plan.options import PlanOptions
@@ -176,6 +177,7 @@ def _worst(case: Case, references: Sequence[NDArray[Any] | None], outputs: Seque
     for value, found, expected in zip(case.model.graph.output, outputs, references, strict=True):
         if expected is None:
             return f"output {value.name} has a reference that is no tensor"
+        expected = in_numpys_types(expected, found.dtype)  # float8 and int4 are kept in wider types
         if (found.shape, found.dtype) != (expected.shape, expected.dtype):
             return (
                 f"output {value.name} is {found.dtype}{list(found.shape)}, "

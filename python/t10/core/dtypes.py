@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t10.errors import UnsupportedOpError
 
@@ -24,6 +25,8 @@ NUMPY_BY_DTYPE: dict[str, np.dtype[Any]] = {
     "index": np.dtype(np.int64),
 }
 """numpy type of every element type that can be planned; `bf16` and 8-bit floats have none and are refused."""
+_ADDED = 2
+"""What `isbuiltin` is of types that are not numpy's own."""
 _SIZES = {name: kind.itemsize for name, kind in NUMPY_BY_DTYPE.items()}
 
 
@@ -37,6 +40,21 @@ def numpy_dtype(dtype: str) -> np.dtype[Any]:
             hint="convert the model to f32 or f16 first",
         )
     return found
+
+
+def in_numpys_types(array: NDArray[Any], wanted: np.dtype[Any]) -> NDArray[Any]:
+    """Return values of a type that others added to numpy (float8, int4) in a type that holds them all.
+
+    That is `wanted` if it does, otherwise f32. Values of numpy's own types are returned as they are.
+    """
+    if array.dtype.isbuiltin != _ADDED:
+        return array
+    wide = array.astype(np.float32)
+    if wanted.kind not in "fiu":
+        return wide
+    with np.errstate(over="ignore", invalid="ignore"):
+        fitting = wide.astype(wanted)
+    return fitting if np.array_equal(fitting.astype(np.float32), wide, equal_nan=True) else wide
 
 
 def size_bytes(dtype: str) -> int:

@@ -132,11 +132,15 @@ def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
             first=PAIR,
         )
     )
-    if task.reduction_axes != (2,) or len(task.extents) != 3:
+    if task.reduction_axes not in ((2,), (2, 3)) or len(task.extents) != PAIR + len(task.reduction_axes):
         return False
-    (m, n, k), rows = task.extents, [operand.strides for operand in task.operands]
+    (m, n, *inner), rows = task.extents, [operand.strides for operand in task.operands]
     x, w = sorted(rows[:PAIR], key=lambda strides: strides[0] == 0)
-    terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
-    is_matrix = x[1:] == (0, 1) and w[0] == 0 and w[2] == 1 and rows[2] == (0, 1, 0) and rows[3][1:] == (1, 0)
+    k, terms = prod(inner), prod(spec.axes[axis].extent for axis in spec.reduction_axes)
+    # The weights of a block of terms may lie together: the inner of two loops is a block then.
+    along = (1,) if len(inner) == 1 else (inner[1], 1)
+    none = (0,) * len(inner)
+    is_matrix = x[1:] == (0, *along) and w[0] == 0 and w[-1] == 1
+    is_matrix = is_matrix and rows[2] == (0, 1, *none) and rows[3][1:] == (1, *none)
     is_whole = n % BLOCK_COLUMNS == 0 and n <= MOST_COLUMNS and rows[3][0] % PAIR == 0
     return is_matrix and is_whole and m >= LEAST_ROWS and min(k, terms) >= BLOCK_TERMS

@@ -30,7 +30,8 @@ class TensorValue:
 
     `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`). The
     host has its dims in another sequence where there is an `order`: `order[i]` is the host's dim that is dim `i` here.
-    `parts`, by the host's dims, is what it makes a weight of.
+    `parts`, by the host's dims, is what it makes a weight of. With a `split` (dim, size), `order` numbers that dim of
+    the host's as two: blocks of so many, and what is in one.
     """
 
     name: str
@@ -39,13 +40,16 @@ class TensorValue:
     declared: str = ""
     order: Order = ()
     parts: Parts | None = None
+    split: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse an order that does not name every dim once."""
+        """Refuse an order that does not name every dim once, and a split of no dim or in unequal blocks."""
         if self.order and sorted(self.order) != list(range(len(self.shape))):
             raise T10Error(
                 f"tensor {self.name}: order {list(self.order)} does not name {len(self.shape)} dims once"
             )
+        if self.split and not self._is_split:
+            raise T10Error(f"tensor {self.name}: split {list(self.split)} is no dim and its last extent")
 
     @property
     def host_dtype(self) -> str:
@@ -55,7 +59,23 @@ class TensorValue:
     @property
     def host_shape(self) -> tuple[int, ...]:
         """Return the shape of what the host gives."""
+        shape = self.split_shape
+        if not self.split:
+            return shape
+        dim = self.split[0]
+        return (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :])
+
+    @property
+    def split_shape(self) -> tuple[int, ...]:
+        """Return the shape of what the host gives, a dim that is split as two."""
         return permuted(self.shape, inverse(self.order)) if self.order else self.shape
+
+    @property
+    def _is_split(self) -> bool:
+        shape = self.split_shape
+        if len(self.split) != 2 or not 0 <= self.split[0] < len(shape) - 1:
+            return False
+        return shape[self.split[0] + 1] == self.split[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Partials: in which type sums of 16-bit floats are kept while they grow (poplibs calls it the partials type).
 
     f32    in f32, and rounded to f16 once
-    f16    in f16, wherever the total is rounded to f16 anyway: a product is summed at twice the rate
+    f16    in f16, wherever the total is rounded to f16 anyway and that gains time: a product of many rows is summed at
+           twice the rate
     mixed  products of matrices in f32 as long as a core adds to them in one step, and in f16 from then on: what cores
            hand on to each other is half as long
     auto   products in f16 where the bound on their error is within a tolerance and f16 gains time; else f32
@@ -64,14 +65,15 @@ class Partials:
     def keeps_f16(self, n_terms: int, *, is_product: bool, n_rows: int = 0) -> bool:
         """Return whether a sum of so many 16-bit terms stays in 16 bits.
 
-        `auto` leaves reductions alone: vector code sums them in f32 at the same rate, and squares may overflow. It
-        leaves products of few rows alone, too: the engine takes all of them in one pass with f32 sums, and rounding the
-        results takes little time beside long sums. `n_rows` are those of the smaller operand, 0 where there is a batch.
+        Long products of few rows do not: the engine takes all rows in one pass with f32 sums, and rounding the results
+        takes little time beside them. `n_rows` are those of the smaller operand, 0 where there is a batch. `auto`
+        leaves reductions alone, too: vector code sums them in f32 at the same rate, and squares may overflow.
         """
-        if self.kind != "auto":
-            return self.kind == "f16"
-        has_gain = not 0 < n_rows <= ONE_PASS_ROWS or n_terms < LONG_SUM
-        return is_product and has_gain and partials_error(n_terms) <= self.tolerance
+        if is_product and 0 < n_rows <= ONE_PASS_ROWS and n_terms >= LONG_SUM:
+            return False
+        if self.kind == "auto":
+            return is_product and partials_error(n_terms) <= self.tolerance
+        return self.kind == "f16"
 
     def rounds_parts(self, n_rows: int) -> bool:
         """Return whether what a core has summed of a contraction is rounded to 16 bits before it is handed on.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import ScalarFunction
@@ -12,6 +13,8 @@ from t10.core.scalar import ScalarFunction
 CASTS = frozenset({"arith.extf", "arith.truncf"})
 BLOCK_ELEMENTS = 16
 """Elements of a sum in a block of the matrix engine, of the types that have the longest."""
+BLOCK_BYTES = 32
+"""Bytes of a column in a block of the matrix engine, of all types."""
 
 SUMS_BYTES = 8192
 """The part of the shift buffer in which a sub-task may keep sums in f32 that it rounds in the end."""
@@ -28,6 +31,24 @@ def is_product(body: ScalarFunction) -> bool:
             return False
         values.append(frozenset(v for i in op.operands for v in values[i]))
     return n_products == 1 and values[body.result] == frozenset((0, 1))
+
+
+def block_axis(spec: OperatorSpec) -> int | None:
+    """Return the axis along one block of the matrix engine, where weights are stored block by block; None elsewhere.
+
+    It is the last one of both inputs, one stored so has the columns before it, and the other one the axis over blocks.
+    """
+    if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
+        return None
+    ends = [[dim.axes for dim in operand.dims[-2:] if dim.is_simple] for operand in spec.inputs]
+    if any(len(end) < 2 for end in ends) or ends[0][1] != ends[1][1]:
+        return None
+    ((over,), (axis,)), ((column,), _) = sorted(ends, key=lambda end: spec.axes[end[0][0]].kind == "parallel")
+    n_bytes = spec.axes[axis].extent * size_bytes(spec.inputs[0].dtype)
+    is_block = n_bytes == BLOCK_BYTES and spec.axes[axis].kind == "reduction"
+    is_cut = spec.axes[over].kind == "reduction" and spec.axes[column].kind == "parallel"
+    others = [operand.axes for operand in spec.inputs if column in operand.axes]
+    return axis if is_block and is_cut and len(others) == 1 and over in others[0] else None
 
 
 def hands_on_rounded(spec: OperatorSpec) -> bool:

@@ -24,7 +24,7 @@ def as_stored(given: Mapping[str, NDArray[Any]], values: Iterable[TensorValue]) 
             pieces = [stored.pop(name) for name in value.parts.names]
             stored[value.name] = np.concatenate(pieces, axis=value.parts.axis)
         if value.order and value.name in stored:
-            stored[value.name] = turned(stored[value.name], value.order)
+            stored[value.name] = turned(stored[value.name].reshape(value.split_shape), value.order)
     return stored
 
 

@@ -171,7 +171,7 @@ class Host:
 
     def filled(self) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...]]:
         """Return how the host fills the variables of weights, which it has as they are stored, and of inputs."""
-        weights = (replace(each, value=replace(each.value, order=())) for each in self.weights)
+        weights = (replace(each, value=replace(each.value, order=(), split=())) for each in self.weights)
         return tuple(map(self._filled, weights)), tuple(map(self._filled, self.inputs))
 
     def _filled(self, given: HostValue) -> HostTensor:
@@ -179,7 +179,7 @@ class Host:
         value, elements = given.value, self.homes.element_map(given.home.layout).elements
         if value.order:
             # The host's number of every element, by its number as stored.
-            numbers = np.arange(prod(value.shape), dtype=np.int32).reshape(value.host_shape)
+            numbers = np.arange(prod(value.shape), dtype=np.int32).reshape(value.split_shape)
             numbers = numbers.transpose(value.order).reshape(-1)
             elements = np.where(elements < 0, elements, numbers[np.maximum(elements, 0)])
         piece = HostPiece(given.home.buffer, elements, given.fill)

@@ -16,7 +16,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.im2col import define_columns
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor
 from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
-from t10.frontend.onnx_types import is_none, rank, static_shape, value_info
+from t10.frontend.onnx_types import is_none, rank, static_shape, type_name, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
 
@@ -98,6 +98,7 @@ class _Writer:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.domains: set[str] = set()
+        self.types: dict[str, str] = {}
         self.opset = OPSET
         self.fresh = Fresh(constant=self._new_constant, value=self._unique)
 
@@ -117,6 +118,7 @@ class _Writer:
         for i, (argument, row) in enumerate(zip(block.arguments, rows, strict=True)):
             name = self._unique(_name(row) or f"arg{i}")
             self.name_of[argument] = name
+            self.types[name] = type_name(argument.type)
             infos.append(value_info(name, argument.type, _dim_params(row)))
             infos[-1].metadata_props.add(key=LOCATION_KEY, value=location_text(argument.location))
         return infos
@@ -197,7 +199,8 @@ class _Writer:
     def _written(self, parts: NodeParts) -> Any:
         """Return the node of its parts; an operator that ONNX does not have gets the domain of onnx-mlir."""
         domain, attributes = parts.domain, parts.attributes
-        opset = 0 if domain else _opset(parts.kind, len(parts.inputs))
+        types = [self.types.get(name, "") for name in parts.inputs]
+        opset = 0 if domain else _opset(parts.kind, types)
         if opset:
             self.opset = max(self.opset, opset)
             known = onnx.defs.get_schema(parts.kind, opset, "").attributes
@@ -248,6 +251,7 @@ class _Writer:
     def _result(self, value: Any, name: str, i: int) -> str:
         made = "" if is_none(value.type) else self._unique(name if i == 0 else f"{name}.{i}")
         self.name_of[value] = made
+        self.types[made] = type_name(value.type)
         return made
 
     def _new_constant(self, array: Any) -> str:
@@ -288,14 +292,33 @@ def _schema_attributes(kind: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _opset(kind: str, n_inputs: int) -> int:
-    """Return the first opset from ours on that has an operator with so many inputs, 0 if ONNX has no such operator."""
+def _opset(kind: str, types: list[str]) -> int:
+    """Return the first opset from ours on that has an operator with so many inputs, 0 if ONNX has no such operator.
+
+    If there is one that takes values of these types, as ONNX names them, it is the first of those.
+    """
+    found = 0
     for version in range(OPSET, _NEWEST + 1):
-        if onnx.defs.has(kind, version, ""):
-            inputs = onnx.defs.get_schema(kind, version, "").inputs
-            if n_inputs <= len(inputs) or any("Variadic" in str(each.option) for each in inputs):
-                return version
-    return 0
+        if not onnx.defs.has(kind, version, ""):
+            continue
+        schema = onnx.defs.get_schema(kind, version, "")
+        is_variadic = any("Variadic" in str(each.option) for each in schema.inputs)
+        if len(types) > len(schema.inputs) and not is_variadic:
+            continue
+        if _takes(schema, types):
+            return version
+        found = found or version
+    return found
+
+
+def _takes(schema: Any, types: list[str]) -> bool:
+    """Return whether an operator takes inputs of these types; of what is not known nothing is asked."""
+    allowed = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    formals = (
+        [schema.inputs[min(i, len(schema.inputs) - 1)] for i in range(len(types))] if schema.inputs else []
+    )
+    pairs = zip(types, formals, strict=False)
+    return all(not given or given in allowed.get(formal.type_str, (given,)) for given, formal in pairs)
 
 
 def _dim_params(row: dict[str, Any]) -> dict[int, str]:

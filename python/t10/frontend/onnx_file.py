@@ -32,6 +32,7 @@ from t10.frontend.im2col import use_convolutions
 from t10.frontend.legalize import legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
+from t10.frontend.narrow_types import widen_types
 from t10.frontend.opsets import plain_domain, raise_opset
 from t10.frontend.packed_weights import widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
@@ -182,6 +183,7 @@ def _prepared(
     use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
+    model = widen_types(model, weights, source)
     widen_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
         expand_contributed(model)

@@ -37,6 +37,15 @@ def element_type(kind: Any) -> int:
     return found
 
 
+def type_name(kind: Any) -> str:
+    """Return the type of a tensor as ONNX's definitions of operators name it, `tensor(float)`; empty for others."""
+    for tensor in (ir.RankedTensorType, ir.UnrankedTensorType):
+        if isinstance(kind, tensor):
+            element: Any = tensor(kind).element_type
+            return f"tensor({_ELEMENTS[str(element)].lower()})" if str(element) in _ELEMENTS else ""
+    return ""
+
+
 def static_shape(kind: Any) -> tuple[int, ...] | None:
     """Return the static shape of a type, None if it has none."""
     if not isinstance(kind, ir.RankedTensorType) or not ir.RankedTensorType(kind).has_static_shape:

@@ -1,8 +1,5 @@
-"""Weights of fewer than 8 bits and of float8, widened when a model is read: the chip has no such numbers.
+"""Weights in forms of their own, written as plain ones when a model is read.
 
-    int4, uint4, int2, uint2          -> int8, uint8         one number per byte
-    float8 of 4 kinds, float4         -> f16                 every value of them is one of f16
-    float8e8m0                        -> f32                 powers of 2 that f16 has not
     bits in bytes of MatMulNBits      -> int8, uint8         [columns, blocks, bytes] as [rows, columns]
     int32 that is dequantised         -> f32                 biases of quantised networks: what they stand for
 
@@ -25,23 +22,13 @@ from t10.frontend.rewrites.contributed import DOMAIN
 from t10.frontend.weights import Weights
 
 _T = onnx.TensorProto
-_WIDER = {
-    **dict.fromkeys(("INT2", "INT4"), _T.INT8),
-    **dict.fromkeys(("UINT2", "UINT4"), _T.UINT8),
-    **dict.fromkeys(("FLOAT4E2M1", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ"), _T.FLOAT16),
-    **dict.fromkeys(("FLOAT8E5M2", "FLOAT8E5M2FNUZ"), _T.FLOAT16),
-    "FLOAT8E8M0": _T.FLOAT,
-}
-_WIDENED: dict[int, int] = {number: _WIDER[name] for name, number in _T.DataType.items() if name in _WIDER}
-"""What an element type becomes; the newest are not in every version of onnx."""
 _BITS = (2, 4, 8)
 
 Array = NDArray[Any]
 
 
 def widen_weights(model: Any, weights: Weights) -> None:
-    """Replace, in place, constants of few bits by wider ones, and nodes that read bits packed in bytes."""
-    _widen_types(model, weights)
+    """Replace, in place, nodes that read bits packed in bytes, and biases that are dequantised."""
     store = _Store(model.graph, weights)
     nodes: list[Any] = []
     for node in model.graph.node:
@@ -49,22 +36,6 @@ def widen_weights(model: Any, weights: Weights) -> None:
         nodes.extend([node] if write is None else write(node, store) or [node])
     replace_all(model.graph.node, nodes)
     store.commit()
-
-
-def _widen_types(model: Any, weights: Weights) -> None:
-    graph = model.graph
-    for value in graph.input:
-        kind = value.type.tensor_type
-        if value.name in weights.names and kind.elem_type in _WIDENED:
-            kind.elem_type = _WIDENED[kind.elem_type]
-            if value.name in weights.values:
-                dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-                weights.values[value.name] = weights.values[value.name].astype(np.float32).astype(dtype)
-    for tensor in graph.initializer:
-        if tensor.data_type in _WIDENED:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(_WIDENED[tensor.data_type])
-            values = numpy_helper.to_array(tensor).astype(np.float32).astype(dtype)
-            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
 @dataclass(slots=True)

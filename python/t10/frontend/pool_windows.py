@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from t10.errors import InputError
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.reading import reading
 from t10.frontend.shapes import infer_shapes
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -90,7 +91,8 @@ def without_ceil_mode(model: Any, source: str) -> Any:
             return model
         nodes = list(model.graph.node)
         spatial = shapes[nodes[place].input[0]][2:]
-        nodes[place : place + 1] = _explicit(nodes[place], windows_of(nodes[place], spatial), declared)
+        with reading(nodes[place]):
+            nodes[place : place + 1] = _explicit(nodes[place], windows_of(nodes[place], spatial), declared)
         replace_all(model.graph.node, nodes)
         replace_all(model.graph.output, outputs)  # what was inferred with windows in the padding is wrong
 

@@ -16,7 +16,7 @@ from typing import Any
 import onnx
 from onnx import numpy_helper
 
-from t10.errors import InputError
+from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.expressions import Expressions, Tensor
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.ranks import Ranks
@@ -37,6 +37,10 @@ _COMPARED_AS: dict[int, int] = {
 _DEFAULT_AXIS = {"TopK": -1, "ArgMax": 0, "ArgMin": 0, "Hardmax": -1}
 
 
+MOST_EXTENT = 1 << 26
+"""Places along an axis are a constant: longer axes are refused."""
+
+
 def expand_selections(model: Any) -> None:
     """Rewrite, in place, every TopK of constant k, ArgMax, ArgMin and Hardmax over a static axis; others stay."""
     graph = model.graph
@@ -53,6 +57,12 @@ def expand_selections(model: Any) -> None:
             nodes.append(node)
             continue
         stem = next(name for name in node.output if name)
+        if max(x.shape, default=0) > MOST_EXTENT:
+            raise UnsupportedOpError(
+                f"{node.op_type} selects from {max(x.shape):,} elements (expected at most {MOST_EXTENT:,})",
+                operator=node.name or stem,
+                hint="select from parts of them, then from what was selected",
+            )
         made = Expressions(graph, opset, node.name or stem, stem)
         _select(made, node, x, k, read)
         nodes.extend(made.nodes)

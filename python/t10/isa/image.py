@@ -20,7 +20,8 @@ class Image:
     register numbers (the lowest of a group) or immediate values (labels as absolute addresses); for DATA the word's
     value stands in `operand0`. `symbols` are addresses by name, `sizes` bytes by name (`.size`), `stack_bytes` those
     of DEF_STACK_USAGE; `lines` (n,) the source line of every word (from 1, 0 for none), for traces, and `text` all
-    source lines.
+    source lines. Of several files linked together, `text` holds the lines of all, and `files` tells how many of them
+    stand before each file's.
     """
 
     base_address: int
@@ -30,6 +31,14 @@ class Image:
     lines: NDArray[np.int32]
     text: tuple[str, ...] = ()
     stack_bytes: dict[str, int] = field(default_factory=dict[str, int])
+    files: tuple[tuple[str, int], ...] = ()
+
+    def place_in_source(self, line: int) -> str:
+        """Return a line of the source for people: its number, in its file where there are several, and its text."""
+        source = self.text[line - 1].strip() if 0 < line <= len(self.text) else ""
+        name, before = next(((name, n) for name, n in reversed(self.files) if n < line), ("", 0))
+        where = f"{name}:{line - before}" if name and line else f"line {line}"
+        return f"{where}: {source}" if source else where
 
     @property
     def size_bytes(self) -> int:

@@ -177,12 +177,9 @@ class Machine:
         assert found is not None
         cause, message, address, pc, line, tile, worker, cycle = found
         who = f"worker {worker}" if worker >= 0 else "supervisor"
-        source = ""
-        if line and 0 < line <= len(self.image.text):
-            source = f": {self.image.text[line - 1].strip()}"
         trap = Trap(
             f"{cause}: {message}",
-            location=f"tile {tile} {who} pc 0x{pc:x} cycle {cycle} line {line}{source}",
+            location=f"tile {tile} {who} pc 0x{pc:x} cycle {cycle} {self.image.place_in_source(line)}",
         )
         trap.cause, trap.address, trap.pc, trap.line = cause, address, pc, line
         trap.tile, trap.worker, trap.cycle, trap.vertex = tile, worker, cycle, vertex

@@ -96,7 +96,13 @@ class CodeletDeclaration(BaseModel):
     name: Name
     summary: str = ""
     kind: Literal["multi", "supervisor"] = "multi"
-    assembly: Annotated[str | None, Field(description="assembly file, beside the declaration")] = None
+    assembly: Annotated[
+        str | Annotated[tuple[str, ...], Field(min_length=1)] | None,
+        Field(description="assembly file, beside the declaration; several are linked"),
+    ] = None
+    include_paths: Annotated[
+        tuple[str, ...], Field(description="folders that are searched for the includes of assembly")
+    ] = ()
     entry: Annotated[str | None, Field(description="symbol of its first instruction")] = None
     defines: Annotated[dict[Name, str], Field(description="C preprocessor macros for it")] = {}
     cpp: Annotated[str | None, Field(description="C++ file: the body of `bool compute(unsigned worker)`")] = (
@@ -155,6 +161,13 @@ class CodeletDeclaration(BaseModel):
         if (self.combine == "none") != (not self.reduction_axes) and self.initial:
             raise ValueError("a codelet that sets its output combines if and only if it has a reduction axis")
         return self
+
+    @property
+    def assembly_files(self) -> tuple[str, ...]:
+        """Return the names of the assembly files."""
+        if self.assembly is None:
+            return ()
+        return (self.assembly,) if isinstance(self.assembly, str) else self.assembly
 
     @property
     def bodies(self) -> tuple[str, ...]:

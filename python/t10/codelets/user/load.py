@@ -51,14 +51,13 @@ def code_of_declarations(path: Path) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     for declaration in read_declarations(path):
-        for name in (declaration.assembly, declaration.cpp, declaration.cost):
+        for name in (*declaration.assembly_files, declaration.cpp, declaration.cost):
             if name is not None:
                 found[name] = read_bytes(path.parent / name, SOURCE_BYTES)
         assembly = _assembly(declaration, path)
         if assembly is not None:
-            found[f"{declaration.assembly} of {declaration.name}, with its includes,"] = (
-                assembly.text.encode()
-            )
+            files = ", ".join(declaration.assembly_files)
+            found[f"{files} of {declaration.name}, with its includes,"] = assembly.text.encode()
     return found
 
 
@@ -66,9 +65,13 @@ def _assembly(declaration: CodeletDeclaration, path: Path) -> UserAssembly | Non
     """Return the assembly that a declaration names."""
     if declaration.assembly is None:
         return None
-    name, kind = f"User_{declaration.name}", declaration.kind
     return read_assembly(
-        path.parent / declaration.assembly, name, kind, declaration.entry, declaration.defines
+        [path.parent / file for file in declaration.assembly_files],
+        f"User_{declaration.name}",
+        declaration.kind,
+        declaration.entry,
+        declaration.defines,
+        tuple(path.parent / folder for folder in declaration.include_paths),
     )
 
 

@@ -1,20 +1,25 @@
-"""A user's assembly file as one codelet among many in one text: no macros left, its own names, our entry symbol."""
+"""A user's assembly files as one codelet among many in one text: no macros left, own names, our entry symbol."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from t10.core.codelet import ENTRY_PREFIX, CodeletKind
 from t10.core.trust.files import SOURCE_BYTES, read_text
 from t10.errors import InputError
-from t10.isa.assembler import FlatStatement, assemble, flattened
+from t10.isa.assembler import FlatFile, FlatStatement, Source, assemble, flattened
 
 _NAME = re.compile(r'"(?:\\.|[^"\\])*"|(?<![\w$.])[A-Za-z_.][\w.$]*')
 _ASSIGNING = frozenset((".set", ".equ", ".equiv"))
-_DROPPED = frozenset((".globl", ".global", ".weak", ".extern", ".type", ".size", ".local", "DEF_STACK_USAGE"))
+_DROPPED = frozenset(
+    (
+        ".globl", ".global", ".weak", ".extern", ".type", ".size", ".local", ".hidden", ".protected",
+        "DEF_STACK_USAGE", "DEF_STACK_SIZE_OWN",
+    )
+)  # fmt: skip
 _TEXT_SECTIONS = (".text", ".section")
 
 
@@ -27,69 +32,74 @@ class UserAssembly:
 
 
 def read_assembly(
-    path: Path, name: str, kind: CodeletKind, entry: str | None, defines: Mapping[str, str]
+    paths: Sequence[Path],
+    name: str,
+    kind: CodeletKind,
+    entry: str | None,
+    defines: Mapping[str, str],
+    include_paths: tuple[Path, ...] = (),
 ) -> UserAssembly:
-    """Return a file's codelet under the name `name`.
+    """Return the codelet of files that are linked together, under the name `name`: what its entry needs of them.
 
-    `entry` is its first instruction's symbol in the file (default: the only one the file exports). Raises `InputError`
-    (`AssemblyError`) for a file that cannot be read or assembled, or has no such symbol.
+    `entry` is its first instruction's symbol in the files (default: the only one they export). Raises `InputError`
+    (`AssemblyError`) for files that cannot be read, assembled or linked, or have no such symbol.
     """
-    source = read_text(path, SOURCE_BYTES, what=f"codelet {name} in")
-    statements, image = flattened(source, source=str(path), defines=defines)
-    entry = entry or _only_entry(statements, image.symbols, name, path)
-    if entry not in image.symbols:
-        known = ", ".join(sorted(image.symbols)) or "none"
-        raise InputError(f"codelet {name}: {path} defines no symbol '{entry}' (its symbols: {known})")
+    sources = [Source(read_text(path, SOURCE_BYTES, what=f"codelet {name} in"), str(path)) for path in paths]
+    where = ", ".join(map(str, paths))
+    if entry is None:
+        files, image = flattened(sources, defines=defines, include_paths=include_paths)
+        entry = _only_entry(files, image.symbols, name, where)
+    files, image = flattened(sources, defines=defines, include_paths=include_paths, entries=(entry,))
     stack_bytes = image.stack_bytes.get(entry, 0)
-    text = _text(statements, entry, ENTRY_PREFIX + name, name, kind, stack_bytes)
+    text = _text(files, entry, ENTRY_PREFIX + name, name, kind, stack_bytes)
     # What was renamed must still be the same code.
-    again = assemble(text, source=f"{path} (as codelet {name})")
+    again = assemble(text, source=f"{where} (as codelet {name})")
     if ENTRY_PREFIX + name not in again.symbols:
-        raise InputError(f"codelet {name}: the code of '{entry}' in {path} is not placed in memory")
+        raise InputError(f"codelet {name}: the code of '{entry}' in {where} is not placed in memory")
     return UserAssembly(text, stack_bytes)
 
 
-def _only_entry(
-    statements: tuple[FlatStatement, ...], symbols: Mapping[str, int], name: str, path: Path
-) -> str:
-    """Return the only symbol that a file exports, or the only one it defines."""
-    exported = {
-        symbol.strip()
-        for statement in statements
-        if statement.word in (".globl", ".global")
-        for symbol in statement.rest.split(",")
-    }
+def _only_entry(files: tuple[FlatFile, ...], symbols: Mapping[str, int], name: str, where: str) -> str:
+    """Return the only symbol that the files export, or the only one they define."""
+    exported = frozenset[str]().union(*(file.exported for file in files))
     candidates = sorted(exported & set(symbols)) or sorted(symbols)
     if len(candidates) != 1:
         found = ", ".join(candidates) or "none"
         raise InputError(
-            f"codelet {name}: {path} defines several symbols or none ({found})", hint="say which: entry"
+            f"codelet {name}: {where} defines several symbols or none ({found})", hint="say which: entry"
         )
     return candidates[0]
 
 
 def _text(
-    statements: tuple[FlatStatement, ...],
-    entry: str,
-    new_entry: str,
-    name: str,
-    kind: CodeletKind,
-    stack_bytes: int,
+    files: tuple[FlatFile, ...], entry: str, new_entry: str, name: str, kind: CodeletKind, stack_bytes: int
 ) -> str:
     """Return the statements in sections of the codelet's own, all its symbols renamed."""
-    names = {entry: new_entry}
-    for statement in statements:
-        symbol = _defined_symbol(statement)
-        if symbol and not symbol.isdigit():
-            names.setdefault(symbol, f".L_{name}_{symbol.lstrip('.')}")
     head = [
         f'.section .text.{new_entry}, "ax"',
         f".globl {new_entry}",
         f".type {new_entry}, @function",
-        ".align 8",
-        ".worker" if kind == "multi" else ".supervisor",
     ]
-    lines = [line for statement in statements for line in _lines(statement, names, new_entry)]
+    begin = [f'.section .text.{new_entry}, "ax"', ".align 8", ".worker" if kind == "multi" else ".supervisor"]
+    shared = {
+        symbol: f".L_{name}_{symbol.lstrip('.')}" for file in files for symbol in file.exported - file.absent
+    }
+    lines: list[str] = []
+    for number, file in enumerate(files):
+        prefix = f"{name}_{number}" if files[1:] else name
+        own = {
+            symbol: f".L_{prefix}_{symbol.lstrip('.')}"
+            for symbol in map(_defined_symbol, file.statements)
+            if symbol and not symbol.isdigit()
+        }
+        names = {**dict.fromkeys(file.absent, "0"), **own, **shared, entry: new_entry}
+        labels = {**names, **{symbol: own[symbol] for symbol in file.replaced & own.keys()}}
+        lines += begin[number == 0 :]
+        lines += [
+            line
+            for one in file.statements
+            for line in _lines(one, labels if one.is_label else names, new_entry)
+        ]
     tail = [
         f".section .text.{new_entry}",
         f".size {new_entry}, . - {new_entry}",

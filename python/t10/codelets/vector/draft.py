@@ -9,6 +9,7 @@ from t10.codelets.body.code import Code, Numbering
 from t10.codelets.body.expand import expand, value_dtypes
 from t10.codelets.body.far import FAR_MARK, FRAME_WORDS
 from t10.codelets.body.forms import RULES, constant_bits
+from t10.codelets.body.quads import in_quads
 from t10.codelets.body.rewrite import rewritten
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, Unselectable, natural_form
 from t10.codelets.body.virtual import Fusion, Instruction, Register
@@ -141,6 +142,21 @@ def _input_forms(function: ScalarFunction, dtypes: tuple[str, ...]) -> tuple[For
             form = floats[0] if floats else "m"
         forms.append(form)
     return tuple(forms)
+
+
+def by_fours(plain: Draft) -> Draft | None:
+    """Return a draft whose loop rounds four numbers of f32 at once to f16; None where it rounds none so."""
+    places = in_quads(plain.main, plain.main.numbering, plain.invariants)
+    if not places:
+        return None
+    main = Code(plain.main.numbering)
+    main.instructions = [each for each in places.values() if each is not None]
+
+    def placed(each: Instruction) -> Instruction:
+        return places[each] or each
+
+    fusions = tuple(replace(f, load=placed(f.load), store=placed(f.store)) for f in plain.fusions)
+    return replace(plain, main=main, stores=frozenset(map(placed, plain.stores)), fusions=fusions)
 
 
 def draft(

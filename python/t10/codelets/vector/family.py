@@ -15,7 +15,7 @@ from t10.codelets.counter import least_counted
 from t10.codelets.digest import named
 from t10.codelets.vector.access import Pack, pointer_field
 from t10.codelets.vector.cpp_reference import cpp_reference
-from t10.codelets.vector.draft import Draft, Prepared, draft, packs, prepare
+from t10.codelets.vector.draft import Draft, Prepared, by_fours, draft, packs, prepare
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
 from t10.codelets.vector.nest import Effort, RowNest, Rows, Split, across_nest, rows_of, skeleton
@@ -182,6 +182,9 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
                 one = drafted(nest, lanes, pack, reloaded, is_frugal=is_frugal)
                 if one is not None:
                     yield one
+                    wide = drafted_by_fours(one)
+                    if wide is not None:
+                        yield wide
 
 
 @lru_cache(maxsize=4096)
@@ -193,6 +196,12 @@ def drafted(
         return draft(prepared_nest(nest), lanes, pack, reloaded, is_frugal=is_frugal)
     except Unselectable:
         return None
+
+
+@lru_cache(maxsize=4096)
+def drafted_by_fours(plain: Draft) -> Draft | None:
+    """Return `by_fours` of a draft."""
+    return by_fours(plain)
 
 
 def _compiled(way: _Way) -> Compiled:

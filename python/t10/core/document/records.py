@@ -229,6 +229,12 @@ class ValueRecord(Record):
         PartsRecord | None,
         Field(description="what the host makes a weight of, where it is several of the model's"),
     ] = None
+    split: Annotated[
+        tuple[int, ...],
+        Field(
+            description="a dim of what the host gives and a size: `order` numbers its blocks and what is in one"
+        ),
+    ] = ()
 
 
 class ViewRecord(Record):

@@ -1,4 +1,4 @@
-"""The assembler: statements in order, macros and conditions on the way, then addresses, then an image."""
+"""The assembler: the statements of a file in order, macros and conditions on the way, into words without addresses."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from t10.core.tile import IPU_MEMORY, TileMemory
+from t10.core.tile import TileMemory
 from t10.isa.assembler import conditions, directives
 from t10.isa.assembler.conditions import Conditions
 from t10.isa.assembler.expressions import parse_expression
 from t10.isa.assembler.forms import closest, mnemonics
 from t10.isa.assembler.headers import known_constants
 from t10.isa.assembler.instruction import Parsed, parse_instruction
-from t10.isa.assembler.layout import finish
-from t10.isa.assembler.lines import Line, Problem, Reporter, TooManyErrors
+from t10.isa.assembler.lines import Line, Problem, Reporter
+from t10.isa.assembler.linkage import Unit
 from t10.isa.assembler.output import Output, Words
 from t10.isa.assembler.preprocessor import Preprocessor
 from t10.isa.assembler.registers import NAMES, Register, register_name
@@ -29,7 +29,7 @@ from t10.isa.assembler.text_macros import (
     split_values,
     substituted,
 )
-from t10.isa.image import AUX, MAIN, Image
+from t10.isa.image import AUX, MAIN
 
 MOST_FRAMES = 200
 """Nesting of macros and repetitions."""
@@ -44,49 +44,17 @@ _ASSIGNING: Final = frozenset((ASSIGNMENT, ".set", ".equ", ".equiv"))
 _REGISTER_VALUE: Final = re.compile(r"\s*\$?([A-Za-z]\w*)(?::(\d+))?\s*\Z")
 
 
-def assemble(
-    text: str,
-    *,
-    base_address: int | None = None,
-    memory: TileMemory = IPU_MEMORY,
-    source: str = "codelets.S",
-    defines: Mapping[str, str] | None = None,
-    include_paths: tuple[Path | str, ...] = (),
-) -> Image:
-    """Return assembly text as an image that begins at `base_address` (a multiple of eight; default: `memory`'s begin).
-
-    `source` names the text in messages, and its folder is searched for includes; `defines` are macros of the C
-    preprocessor. Raises AssemblyError, which holds every error found, each with line and column.
-    """
-    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths), memory)
-    return assembler.run(text, memory.base if base_address is None else base_address)
-
-
 @dataclass(frozen=True, slots=True)
 class FlatStatement:
-    """One statement without macros: a label, a brace, or a word (instruction, directive, symbol) and its rest."""
+    """One statement without macros: a label, a brace, or a word (instruction, directive, symbol) and its rest.
+
+    `section` is the index of the section that it stands in.
+    """
 
     word: str
     rest: str = ""
     is_label: bool = False
-
-
-def flattened(
-    text: str,
-    *,
-    source: str = "codelets.S",
-    defines: Mapping[str, str] | None = None,
-    include_paths: tuple[Path | str, ...] = (),
-) -> tuple[tuple[FlatStatement, ...], Image]:
-    """Return assembly text with macros, repetitions and conditions gone, as statements, and the image it makes.
-
-    Flags of the matrix engine and the memory map (`TMEM_...`) stay names; conditions see the memory of an IPU Mk2.
-    Raises AssemblyError as `assemble` does.
-    """
-    assembler = Assembler(source, defines or {}, tuple(Path(path) for path in include_paths), IPU_MEMORY)
-    assembler.flat = []
-    image = assembler.run(text, IPU_MEMORY.base)
-    return tuple(assembler.flat), image
+    section: int = 0
 
 
 T = TypeVar("T")
@@ -124,13 +92,18 @@ class _Collection:
 
 
 class Assembler:
-    """One assembly from text to image."""
+    """One file, from its text to words without addresses."""
 
     def __init__(
-        self, source: str, defines: Mapping[str, str], include_paths: tuple[Path, ...], memory: TileMemory
+        self,
+        source: str,
+        reporter: Reporter,
+        defines: Mapping[str, str],
+        include_paths: tuple[Path, ...],
+        memory: TileMemory,
     ) -> None:
-        """Begin; see `assemble`."""
-        self.reporter = Reporter()
+        """Begin; see `t10.isa.assembler.link.link`."""
+        self.reporter = reporter
         self.symbols = Symbols(known_constants(memory))
         self.output = Output(self.symbols)
         self._source = source
@@ -147,19 +120,13 @@ class Assembler:
         self._serial = 0
         self._expanded = 0
 
-    def run(self, text: str, base_address: int) -> Image:
-        """Return the image of a file's text. Raises AssemblyError."""
-        try:
-            lines = self._preprocessor.run(text, self._source)
-            self._push(lines)
-            self._go()
-            self._close(lines[-1] if lines else Line("", "", self._source, 1))
-            image = finish(self.output, self.reporter, self._source, text, base_address)
-        except TooManyErrors:
-            image = None
-        self.reporter.raise_if_any()
-        assert image is not None
-        return image
+    def read(self, text: str) -> Unit:
+        """Return a file's text assembled, without addresses. Errors go to the reporter."""
+        lines = self._preprocessor.run(text, self._source)
+        self._push(lines)
+        self._go()
+        self._close(lines[-1] if lines else Line("", "", self._source, 1))
+        return Unit(self._source, text, self.output)
 
     def _push(self, lines: list[Line]) -> None:
         self._frames.append(_Frame(self._statements(lines), self._conditions.depth))
@@ -232,7 +199,7 @@ class Assembler:
             return False
         if word in self._macros:
             return self._call(self._macros[word], statement, line)
-        if word[0] == "." or word in (ASSIGNMENT, "DEF_STACK_USAGE"):
+        if word[0] == "." or word in (ASSIGNMENT, "DEF_STACK_USAGE", "DEF_STACK_SIZE_OWN"):
             return self._directive(statement, line)
         if word == "{":
             self._open_bundle(statement, line)
@@ -244,14 +211,15 @@ class Assembler:
 
     def _flatten(self, statement: Statement, flat: list[FlatStatement]) -> None:
         """Keep a statement that is no macro's, with the registers' own names."""
-        flat += [FlatStatement(name, is_label=True) for name, _ in statement.labels]
+        section = self.output.section.index
+        flat += [FlatStatement(name, "", True, section) for name, _ in statement.labels]
         word = statement.word
         if not word or word in _FLAT_AWAY or word in self._macros or self._alias(statement) is not None:
             return
         rest = f"= {statement.rest}" if statement.name else statement.rest
         if self._aliases:
             rest = _ALIAS.sub(lambda match: self._register_text(match[0], match[1]), rest)
-        flat.append(FlatStatement(statement.name or word, rest))
+        flat.append(FlatStatement(statement.name or word, rest, section=section))
 
     def _register_text(self, text: str, name: str) -> str:
         register = self._aliases.get(name)

@@ -13,12 +13,12 @@ from t10.isa.assembler.lines import Line, Problem
 from t10.isa.assembler.output import DataFixup, Output
 from t10.isa.assembler.section import MOST_BYTES
 from t10.isa.assembler.statement import Statement
-from t10.isa.assembler.text_macros import split_values
 
 Directive = Callable[[Output, Statement, Line], None]
 
 MOST_ALIGNMENT = 1 << 16
 
+_STACK: Final = re.compile(r"(.*[^\s,])[\s,]+([A-Za-z_.][\w.$]*)\Z")
 _STRING: Final = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*(,|\Z)')
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "b": "\b", "f": "\f"}
@@ -29,8 +29,7 @@ _SIZES: Final = {
 }  # fmt: skip
 _IGNORED: Final = frozenset(
     (
-        ".type", ".global", ".globl", ".weak", ".extern", ".local", ".hidden", ".protected", ".ident", ".file", ".loc",
-        ".addrsig", ".addrsig_sym",
+        ".type", ".extern", ".hidden", ".protected", ".ident", ".file", ".loc", ".addrsig", ".addrsig_sym",
     )
 )  # fmt: skip
 _PERMISSIONS: Final = re.compile(r"\.(allow|warn|error)_(on_)?\w+\Z")
@@ -61,7 +60,20 @@ def assign(output: Output, statement: Statement) -> None:
 
 
 def _nothing(output: Output, statement: Statement, line: Line) -> None:
-    """Linkage, types and debugging information do not change an image."""
+    """Types and debugging information do not change an image."""
+
+
+def _export(output: Output, statement: Statement, line: Line) -> None:
+    for name in statement.rest.split(","):
+        output.exported.setdefault(name.strip(), line)
+        if statement.word == ".weak":
+            output.weak.add(name.strip())
+
+
+def _local(output: Output, statement: Statement, line: Line) -> None:
+    for name in statement.rest.split(","):
+        output.exported.pop(name.strip(), None)
+        output.weak.discard(name.strip())
 
 
 def _integers(output: Output, statement: Statement, line: Line) -> None:
@@ -191,10 +203,12 @@ def _size(output: Output, statement: Statement, line: Line) -> None:
 def _stack(output: Output, statement: Statement, line: Line) -> None:
     rest = statement.rest.strip()
     called = rest.startswith("(") and rest.endswith(")") and "," in rest
-    parts = split_values(rest[1:-1] if called else rest)
-    if len(parts) != 2:
-        raise Problem("DEF_STACK_USAGE needs bytes and a symbol", statement.rest_column)
-    output.stacks.append((parts[1], parse_expression(parts[0], statement.rest_column), line))
+    match = _STACK.match(rest[1:-1].strip() if called else rest)
+    if match is None:
+        raise Problem(f"{statement.word} needs bytes and a symbol", statement.rest_column)
+    name = match[2].removeprefix(".text.")
+    stacks = output.stacks if statement.word == "DEF_STACK_USAGE" else output.own_stacks
+    stacks.append((name, parse_expression(match[1], statement.rest_column), line))
 
 
 def _optimizations(output: Output, statement: Statement, line: Line) -> None:
@@ -232,7 +246,12 @@ _DIRECTIVES: Final[dict[str, Directive]] = {
     ".error": _error,
     ".err": _error,
     ".warning": _nothing,
+    ".globl": _export,
+    ".global": _export,
+    ".weak": _export,
+    ".local": _local,
     "DEF_STACK_USAGE": _stack,
+    "DEF_STACK_SIZE_OWN": _stack,
 }
 _ELSEWHERE: Final = (
     ".set",

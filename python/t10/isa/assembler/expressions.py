@@ -51,8 +51,8 @@ class Unknown(Exception):
 
 _TOKEN: Final = re.compile(
     r"\s*(?:"
-    r"(?P<hex>0[xX][0-9a-fA-F]+)"
-    r"|(?P<bin>0[bB][01]+)"
+    r"(?P<hex>0[xX][0-9a-fA-F]+)[uUlL]*(?![\w.])"
+    r"|(?P<bin>0[bB][01]+)[uUlL]*(?![\w.])"
     r"|(?P<float>\d+\.\d*(?:[eE][+-]?\d+)?[hf]?|\.\d+(?:[eE][+-]?\d+)?[hf]?|\d+[eE][+-]?\d+[hf]?|\d+h)"
     r"|(?P<local>\d+[bf])(?![\w.])"
     r"|(?P<int>\d+)[uUlL]*(?![\w.])"

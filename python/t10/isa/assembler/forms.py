@@ -68,7 +68,7 @@ def range_of(kind: str) -> Range:
         bits = int(match[2])
         return Range(0, (1 << bits) - 1) if match[1] == "z" else Range(-(1 << bits - 1), (1 << bits - 1) - 1)
     return {
-        "immz12": Range(0, 0xFFF00000, 1 << 20),
+        "immz12": Range(-(1 << 31), 0xFFF00000, 1 << 20),
         "imm32": Range(-(1 << 31), (1 << 32) - 1),
         "label": Range(0, (1 << ADDRESS_BITS) - 4, 4),
         "flags": Range(0, (1 << FLAG_BITS) - 1),

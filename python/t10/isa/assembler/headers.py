@@ -2,7 +2,7 @@
 
 Names are public (public codelets use them). The values of flags are ours (`t10.isa.constants`) and never leave the
 assembler: the header does not define them, so that they stay names in what the preprocessor writes.
-`DEF_STACK_USAGE bytes, symbol` is a directive of this assembler, so its header is empty.
+`DEF_STACK_USAGE` and `DEF_STACK_SIZE_OWN` are directives of this assembler, so their header is empty.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from t10.core.tile import N_WORKERS, TileMemory
 from t10.isa import constants
+from t10.isa.assembler.forms import ADDRESS_BITS
 
 
 def _constants() -> dict[str, int]:
@@ -67,6 +68,8 @@ def known_constants(memory: TileMemory) -> Mapping[str, int]:
         "TMEM_REGION1_SIZE": max(memory.end - memory.interleaved_base, 0),
         "TMEM_FULL_SIZE": memory.size_bytes,
         "TMEM_ELEMSIZE": memory.element_bytes,
+        "TMEM_BYTE_MAX_ADDRESS_WIDTH": ADDRESS_BITS,
+        "TMEM_FULL_ADDRESS_MASK": (1 << ADDRESS_BITS) - 1,
         **CONSTANTS,
     }
 
@@ -81,6 +84,7 @@ def _header() -> str:
 
 HEADERS: Final[dict[str, str]] = {
     "TileConstants.hpp": _header(),
+    "gc_tile_defines.h": _header(),
     "StackSizeDefs.hpp": "",
     "AvailableVTypes.h": "",
 }

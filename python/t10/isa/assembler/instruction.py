@@ -17,6 +17,8 @@ Row = tuple[int, int, int, int, int, int, int, int, int, int]
 
 ZEROS: Final = (0, 0, 0, 0, 0, 0, 0, 0)
 assert len(ZEROS) == MOST_OPERANDS
+PACED_STORE: Final = "st64pace"
+"""It moves one pointer; public codelets write the selector of `ldst64pace`, which moves two, for it too."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,8 @@ class Parsed:
 
     def row(self, kind: int, values: tuple[int, ...]) -> Row:
         """Return the word for given values of all operands. Raises Problem where an immediate is out of range."""
+        if self.mnemonic == PACED_STORE:
+            values = (*values[:-1], _one_selector(values[-1]))
         form = self.chosen(values)
         padded = (*(_signed(value) for value in values), *ZEROS[len(values) :])
         return (kind, form.number, *padded)  # pyright: ignore[reportReturnType] - ten numbers
@@ -99,11 +103,29 @@ def parse_instruction(
         else:
             values.append(value)
     columns = tuple(where for _, where in parts)
-    forms = forms_of(mnemonic, " ".join(shapes))
+    forms = forms_of(mnemonic, " ".join(shapes)) or _respelled(mnemonic, shapes, [part for part, _ in parts])
     if not forms:
         raise Problem(f"{mnemonic} has no form with these operands; expected {usage(mnemonic)}", column)
     written = _written(forms[0], tuple(values), columns)
-    return Parsed(mnemonic, forms, tuple(values), tuple(nodes), written, columns, column, csr)
+    return Parsed(forms[0].record.mnemonic, forms, tuple(values), tuple(nodes), written, columns, column, csr)
+
+
+def _respelled(mnemonic: str, shapes: list[str], texts: list[str]) -> tuple[Form, ...]:
+    """Return the forms that operands mean in spellings which public codelets use and no record has; () for others.
+
+    `$azero` as the base or delta of a load or store is `$mzero`; `put` of an $a register is `uput`; a register's low
+    half (`:BL`) and its only element (`:B`) are spelled alike.
+    """
+    if mnemonic.startswith(("ld", "st")) and "$azero" in texts[1:]:
+        found = [
+            "m" if text == "$azero" and i else shape
+            for i, (shape, text) in enumerate(zip(shapes, texts, strict=True))
+        ]
+        return forms_of(mnemonic, " ".join(found))
+    if mnemonic == "put":
+        return forms_of("uput", " ".join(shapes))
+    other = {"a:B": "a:BL", "a:BL": "a:B"}
+    return forms_of(mnemonic, " ".join(other.get(shape, shape) for shape in shapes))
 
 
 def csr_number(parsed: Parsed, mode: str) -> int:
@@ -204,6 +226,12 @@ def _written(form: Form, values: tuple[int, ...], columns: tuple[int, ...]) -> i
 
 
 _SWALLOWED: Final = (1 << 14) | (1 << 15) | (1 << 16 + 13)
+
+
+def _one_selector(value: int) -> int:
+    """Return a selector of two bits; one of four bits that says the same for two pointers is that of either."""
+    low, high = value & 3, value >> 2
+    return low if low == high else value
 
 
 def _signed(value: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from t10.isa import INSTRUCTIONS
 from t10.isa.assembler.directives import integer_bytes
-from t10.isa.assembler.expressions import Node
+from t10.isa.assembler.expressions import Node, Relative
 from t10.isa.assembler.forms import SHORT_BITS
 from t10.isa.assembler.lines import Line, Problem, Reporter
+from t10.isa.assembler.linkage import Unit
 from t10.isa.assembler.output import BUNDLE_BYTES, DataFixup, Fixup, Output, RepeatSite
 from t10.isa.assembler.section import WORD_BYTES, data_row
 from t10.isa.image import AUX, MAIN, MOST_OPERANDS, SOLO, Image
@@ -20,61 +22,102 @@ _HEAD: Final = 2
 """Columns of a row before its operands."""
 
 
-def finish(output: Output, reporter: Reporter, source: str, text: str, base_address: int) -> Image:
-    """Return the image; errors go to `reporter`, and the image means nothing if there were any."""
-    whole = Line("", "", source, 1)
+def finish(units: Sequence[Unit], reporter: Reporter, base_address: int) -> Image:
+    """Return the image of connected files; errors go to `reporter`, and the image means nothing if there were any."""
+    whole = [Line("", "", unit.source, 1) for unit in units]
     if base_address % BUNDLE_BYTES:
-        reporter.report(whole, f"base address {base_address:#x} is not a multiple of {BUNDLE_BYTES}", 0)
-    for section in output.sections:
-        section.finish(whole)
-    bases = _place(output, base_address)
-    output.symbols.place_sections(bases)
-    for fixup in output.fixups:
-        _fix(fixup, output, reporter)
-    for data in output.data_fixups:
-        _fix_data(data, output, reporter)
-    for repeat in output.repeats:
-        _check_repeat(repeat, bases[repeat.section.index], reporter)
-    sizes = _numbers(output.sizes, output, reporter)
-    stacks = _numbers(output.stacks, output, reporter)
-    rows, origins = _joined(output, bases, base_address, whole)
-    lines = np.array([_line_in(origin, source) for origin in origins], np.int32)
+        reporter.report(whole[0], f"base address {base_address:#x} is not a multiple of {BUNDLE_BYTES}", 0)
+    for unit, line in zip(units, whole, strict=True):
+        for section in unit.output.sections:
+            section.finish(line)
+    bases = _place(units, base_address)
+    for unit, addresses in zip(units, bases, strict=True):
+        unit.output.symbols.place_sections(addresses)
+    for unit, addresses in zip(units, bases, strict=True):
+        _settle(unit.output, addresses, reporter)
+    stacks = {name: n for unit in units for name, n in _numbers(unit, unit.output.stacks, reporter).items()}
+    stacks |= _totals(units, stacks, reporter)
+    sizes = [_numbers(unit, _of_defined(unit.output), reporter) for unit in units]
+    rows, lines = _joined(units, bases, base_address)
     flat = np.fromiter(chain.from_iterable(rows), np.int32, len(rows) * (_HEAD + MOST_OPERANDS))
     words = flat.reshape(len(rows), _HEAD + MOST_OPERANDS)
-    symbols = {
-        name: bases[place.section] + place.offset
-        for name, place in output.symbols.places().items()
-        if not name.startswith(".L") and output.sections[place.section].is_placed
-    }
-    return Image(base_address, words, symbols, sizes, lines, tuple(text.split("\n")), stacks)
+    owners = _named(units)
+    symbols = {name: bases[index][place.section] + place.offset for name, (index, place) in owners.items()}
+    return Image(
+        base_address,
+        words,
+        symbols,
+        {name: sizes[index][name] for name, (index, _) in owners.items() if name in sizes[index]},
+        np.array(lines, np.int32),
+        tuple(line for unit in units for line in unit.text.split("\n")),
+        {name: n_bytes for name, n_bytes in stacks.items() if name in symbols},
+        tuple(zip((unit.source for unit in units), _lines_before(units), strict=True)) if units[1:] else (),
+    )
 
 
-def _place(output: Output, base_address: int) -> list[int]:
-    """Return the address of every section; those that are not placed follow the others and are left out later."""
-    bases = [0] * len(output.sections)
+def _place(units: Sequence[Unit], base_address: int) -> list[list[int]]:
+    """Return the address of every section by file; those left out of the image follow the others."""
+    bases = [[0] * len(unit.output.sections) for unit in units]
     address = base_address
-    for section in sorted(output.sections, key=lambda section: not section.is_placed):
+    sections = [(index, section) for index, unit in enumerate(units) for section in unit.output.sections]
+    for index, section in sorted(sections, key=lambda pair: not pair[1].is_in_image):
         address += -address % section.alignment
-        bases[section.index] = address
+        bases[index][section.index] = address
         address += section.n_bytes
     return bases
 
 
+def _settle(output: Output, bases: list[int], reporter: Reporter) -> None:
+    """Give everything that waits for addresses its value, and look at repetitions."""
+    for fixup in output.fixups:
+        if fixup.section.is_needed:
+            _fix(fixup, output, reporter)
+    for data in output.data_fixups:
+        if data.section.is_needed:
+            _fix_data(data, output, reporter)
+    for repeat in output.repeats:
+        if repeat.section.is_needed:
+            _check_repeat(repeat, bases[repeat.section.index], reporter)
+
+
+def _named(units: Sequence[Unit]) -> dict[str, tuple[int, Relative]]:
+    """Return the labels of the image: file and place by name; of a name that several files have, the exported one."""
+    exported: dict[str, tuple[int, Relative]] = {}
+    others: dict[str, list[tuple[int, Relative]]] = {}
+    for index, unit in enumerate(units):
+        symbols = unit.output.symbols
+        for name, place in symbols.places().items():
+            if name.startswith(".L") or not unit.output.sections[place.section].is_in_image:
+                continue
+            if name not in unit.output.exported:
+                others.setdefault(name, []).append((index, place))
+            elif symbols.owner(name) is symbols:
+                exported[name] = index, place
+    return {name: places[0] for name, places in others.items() if len(places) == 1} | exported
+
+
+def _lines_before(units: Sequence[Unit]) -> list[int]:
+    """Return by file how many lines stand before its first one if the files' lines are joined."""
+    counts = [len(unit.text.split("\n")) for unit in units]
+    return [sum(counts[:index]) for index in range(len(units))]
+
+
 def _joined(
-    output: Output, bases: list[int], base_address: int, whole: Line
-) -> tuple[list[tuple[int, ...]], list[Line]]:
-    """Return the words of all placed sections, gaps filled with zeros, and the line of each."""
+    units: Sequence[Unit], bases: list[list[int]], base_address: int
+) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Return the words of the image, gaps filled with zeros, and the line of each."""
     rows: list[tuple[int, ...]] = []
-    origins: list[Line] = []
-    for section in output.sections:
-        if not section.is_placed or not section.rows:
-            continue
-        gap = (bases[section.index] - base_address) // WORD_BYTES - len(rows)
-        rows += [data_row(0)] * gap
-        origins += [whole._replace(number=0)] * gap
-        rows += section.rows
-        origins += section.origins
-    return rows, origins
+    lines: list[int] = []
+    for unit, addresses, before in zip(units, bases, _lines_before(units), strict=True):
+        for section in unit.output.sections:
+            if not section.is_in_image or not section.rows:
+                continue
+            gap = (addresses[section.index] - base_address) // WORD_BYTES - len(rows)
+            rows += [data_row(0)] * gap
+            lines += [0] * gap
+            rows += section.rows
+            lines += [before + _line_in(origin, unit.source) for origin in section.origins]
+    return rows, lines
 
 
 def _line_in(line: Line, source: str) -> int:
@@ -110,15 +153,45 @@ def _fix_data(fixup: DataFixup, output: Output, reporter: Reporter) -> None:
         reporter.report(fixup.line, problem.message, problem.column)
 
 
-def _numbers(entries: list[tuple[str, Node, Line]], output: Output, reporter: Reporter) -> dict[str, int]:
+def _numbers(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Reporter) -> dict[str, int]:
     """Return sizes by symbol."""
     sizes: dict[str, int] = {}
     for name, node, line in entries:
         try:
-            sizes[name] = output.symbols.final(node)
+            sizes[name] = unit.output.symbols.final(node)
         except Problem as problem:
             reporter.report(line, problem.message, problem.column)
     return sizes
+
+
+def _of_defined(output: Output) -> list[tuple[str, Node, Line]]:
+    """Return the sizes of the symbols that a file defines; `.size` of another one says nothing."""
+    return [entry for entry in output.sizes if entry[0] in output.symbols.values]
+
+
+def _totals(units: Sequence[Unit], stacks: Mapping[str, int], reporter: Reporter) -> dict[str, int]:
+    """Return the stack of functions that state only their own: that, and the most of what they call (`call`)."""
+    own: dict[str, int] = {}
+    calls: dict[str, set[str]] = {}
+    for unit in units:
+        places = unit.output.symbols.places()
+        called: dict[int, set[str]] = {}
+        for fixup in unit.output.fixups:
+            if fixup.parsed.mnemonic == "call":
+                called.setdefault(fixup.section.index, set()).update(node.name for _, node in fixup.nodes)
+        own |= _numbers(unit, unit.output.own_stacks, reporter)
+        calls |= {
+            name: called.get(places[name].section, set())
+            for name, _, _ in unit.output.own_stacks
+            if name in places
+        }
+
+    def total(name: str, callers: tuple[str, ...]) -> int:
+        if name not in own or name in callers:
+            return stacks.get(name, 0)
+        return own[name] + max((total(each, (*callers, name)) for each in calls.get(name, ())), default=0)
+
+    return {name: total(name, ()) for name in own if name not in stacks}
 
 
 def _check_repeat(site: RepeatSite, base: int, reporter: Reporter) -> None:

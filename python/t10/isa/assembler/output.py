@@ -73,6 +73,9 @@ class Output:
         self.repeats: list[RepeatSite] = []
         self.sizes: list[tuple[str, Node, Line]] = []
         self.stacks: list[tuple[str, Node, Line]] = []
+        self.own_stacks: list[tuple[str, Node, Line]] = []
+        self.exported: dict[str, Line] = {}
+        self.weak: set[str] = set()
         self.mode = ""
         self.allows_optimizations = False
         self.section = make_section(".text", None, 0)

@@ -52,6 +52,9 @@ _COMMENT: Final = re.compile(r'"(?:\\.|[^"\\])*"|//.*\Z|/\*.*?(?:\*/|\Z)')
 _MARKER: Final = re.compile(r'# (\d+) "((?:\\.|[^"\\])*)"((?: \d)*)\s*\Z')
 _FROM: Final = re.compile(r"(?:In file included from|\s+from) (.+?):(\d+)(?::\d+)?[:,]\Z")
 _ERROR: Final = re.compile(r"(.+?)(?::(\d+))?(?::(\d+))?: (?:fatal )?error: (.*)\Z")
+_PARTED: Final = re.compile(r"(?<=_)[ \t]+(?=\\\w)|\\[ \t]+(?=\w)")
+"""Spaces that the compiler puts into a name of several tokens: before a macro's argument, or behind the backslash of
+one whose name is also a macro of the preprocessor."""
 _STDIN: Final = "<stdin>"
 
 
@@ -131,6 +134,8 @@ class _Sources:
         path = self.file if is_main else str(Path(self.file).parent / name)
         lines = self._main if is_main else self._read(path)
         raw = _without_comments(lines[number - 1]) if 0 < number <= len(lines) else (text or "")
+        if text is not None and "\\" in text and not _PARTED.search(raw):
+            text = _PARTED.sub("", text)
         # The compiler collapses spaces; columns are those of the source where nothing else was changed.
         if text is None or "".join(text.split()) == "".join(raw.split()):
             text = raw

@@ -16,7 +16,10 @@ MOST_BYTES: Final = 1 << 21
 
 @dataclass(slots=True)
 class Section:
-    """A section: `rows` are its words, `origins` their lines; `partial` bytes of a word that is not full yet."""
+    """A section: `rows` are its words, `origins` their lines; `partial` bytes of a word that is not full yet.
+
+    A section that is not needed is left out, and nothing in it is looked at.
+    """
 
     name: str
     index: int
@@ -26,6 +29,12 @@ class Section:
     rows: list[Row] = field(default_factory=list[Row])
     origins: list[Line] = field(default_factory=list[Line])
     partial: bytearray = field(default_factory=bytearray)
+    is_needed: bool = True
+
+    @property
+    def is_in_image(self) -> bool:
+        """Return whether the image holds it."""
+        return self.is_placed and self.is_needed
 
     @property
     def n_bytes(self) -> int:

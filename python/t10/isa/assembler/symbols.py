@@ -1,8 +1,8 @@
-"""Symbols of one assembly: labels, local labels, values that were set."""
+"""Symbols of one file: labels, local labels, values that were set; and what other files export."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from difflib import get_close_matches
 
 from t10.isa.assembler.expressions import Node, Relative, Unknown, Value, bind, evaluate
@@ -27,6 +27,9 @@ class Symbols:
         self.here = Relative(0, 0)
         self.redefines = False
         self._bases: Sequence[int] | None = None
+        self._owners: Mapping[str, Symbols] = {}
+        self._weak: Set[str] = frozenset()
+        self._hidden: Mapping[str, str] = {}
         self._chain = 0
 
     def define_label(self, name: str, place: Relative, line: Line, column: int) -> None:
@@ -61,12 +64,11 @@ class Symbols:
         """Return the value of a leaf of an expression; raises Unknown."""
         if node.kind == "symbol":
             value = self.values.get(node.name)
-            if value is None:
-                constant = self._constants.get(node.name)
-                if constant is None:
-                    raise Unknown(node.name, node.column)
-                return constant
-            return self._settled(value, node)
+            if value is None or node.name in self._weak:
+                owner = self.owner(node.name)
+                if owner is not None and owner is not self:
+                    return owner.lookup(node)
+            return self._otherwise(node) if value is None else self._settled(value, node)
         if node.kind == ".":
             return self._placed(self.here)
         if node.kind == "place":
@@ -76,6 +78,20 @@ class Symbols:
     def bound(self, node: Node) -> Node:
         """Return an expression for later, in which local labels and `.` keep meaning what they mean here."""
         return bind(node, self._fixed)
+
+    def connect(self, owners: Mapping[str, Symbols], weak: Set[str], hidden: Mapping[str, str]) -> None:
+        """From now on see what all files export: the symbols of the file that defines it, by name.
+
+        Those in `weak` yield to another file's, and are 0 where no file defines them. `hidden` says by name where a
+        file defines what it does not export.
+        """
+        self._owners, self._weak, self._hidden = owners, weak, hidden
+
+    def owner(self, name: str) -> Symbols | None:
+        """Return the symbols of the file whose definition of a name counts here, None where no file has one."""
+        if name in self.values:
+            return self._owners.get(name, self) if name in self._weak else self
+        return None if name in self._constants else self._owners.get(name)
 
     def places(self) -> dict[str, Relative]:
         """Return where labels are, by name."""
@@ -114,7 +130,10 @@ class Symbols:
             return "addresses can only be added to numbers and subtracted in one section"
         if name[0].isdigit():
             return f"local label '{name}' is not defined {'below' if name.endswith('f') else 'above'}"
-        near = get_close_matches(name, [*self.values, *self._constants], n=1, cutoff=0.75)
+        if name in self._hidden:
+            return f"undefined symbol '{name}'; {self._hidden[name]}"
+        known = dict.fromkeys((*self.values, *self._owners, *self._constants))
+        near = get_close_matches(name, list(known), n=1, cutoff=0.75)
         return f"undefined symbol '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
     def _settled(self, value: Value | Node, at: Node) -> Value:
@@ -128,6 +147,15 @@ class Symbols:
             return evaluate(value, self.lookup)
         finally:
             self._chain -= 1
+
+    def _otherwise(self, node: Node) -> int:
+        """Return the value of a symbol that no file defines: a constant's, or 0 for a weak one. Raises Unknown."""
+        constant = self._constants.get(node.name)
+        if constant is not None:
+            return constant
+        if node.name in self._weak:
+            return 0
+        raise Unknown(node.name, node.column)
 
     def _placed(self, place: Relative) -> Value:
         return place if self._bases is None else self._bases[place.section] + place.offset

@@ -7,7 +7,7 @@ seen. Idle copies are retained while an operator is active (the paper's memory r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,8 @@ from t10.plan.memory.levels import Choice, LevelTable
 Ban = tuple[int, int, int]
 """(table, row, row it would be raised to) of a raise for which another operator has no room. Idle memory only grows,
 so what has no room once never has, for any operator of the kind."""
+Watch = Callable[[tuple[int, int]], object]
+"""Called with what a state takes: idle bytes, those that rest all the time left out, and cycles."""
 HINT = "use a chip with more cores, a smaller batch, or fp16"
 
 
@@ -48,14 +50,18 @@ class _State:
     idle_bytes: int
 
 
-def reconcile(problem: Problem, *, by_run_time: bool) -> tuple[tuple[Choice, ...], int]:
-    """Return a choice per operator and the cycles of all of them.
+def reconcile(
+    problem: Problem, *, by_run_time: bool, watch: Watch | None = None
+) -> tuple[tuple[Choice, ...], int]:
+    """Return a choice per operator and the cycles of all of them; `watch` sees every state that is passed.
 
     `by_run_time` selects the literal reading of "fastest plan that fits": by execution without set-up, and only the
     idle levels of the current plan are considered. Raises `InfeasiblePlanError` where an operator does not fit.
     """
     state = _start(problem, by_run_time)
     best, best_cycles = list(state.rows), _total(problem, state.rows)
+    if watch:
+        watch((state.idle_bytes, best_cycles))
     banned: set[Ban] = set()
     while True:
         raise_to = _best_raise(problem, state, banned, by_run_time)
@@ -68,6 +74,8 @@ def reconcile(problem: Problem, *, by_run_time: bool) -> tuple[tuple[Choice, ...
             continue
         state = tried
         cycles = _total(problem, state.rows)
+        if watch:
+            watch((state.idle_bytes, cycles))
         if cycles < best_cycles:
             best, best_cycles = list(state.rows), cycles
     return tuple(_choice(problem, step, row) for step, row in enumerate(best)), best_cycles

@@ -31,8 +31,12 @@ class TemporalSpace:
 
     @classmethod
     def of(cls, spec: OperatorSpec) -> TemporalSpace:
-        """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4)."""
-        windows, expression = spec.window_positions, expression_of(spec)
+        """Return the space of an operator. Window positions (kh, kw) are too short to be worth rotating along (R4).
+
+        What is never split does not rotate, either.
+        """
+        whole = {number for number, axis in enumerate(spec.axes) if not axis.is_splittable}
+        windows, expression = spec.window_positions | whole, expression_of(spec)
         axes = range(len(spec.axes))
         own = [operand.axes for operand in spec.rotatable]
         simple = [operand.simple_axes for operand in spec.rotatable]
