@@ -23,6 +23,7 @@ from t10.core.joined import joined
 from t10.core.links import RATE_CYCLES
 from t10.core.pieces import pieces_of, unnamed
 from t10.core.schedule import ValueLayout
+from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError, InputError, VerifyError
 from t10.frontend.importer import import_model
@@ -201,6 +202,18 @@ def test_an_interval_is_the_slowest_stage_with_what_it_takes_and_gives(mlp: Stag
     assert mlp.staged.interval_cycles == max(first.run_cycles, second.run_cycles) + handed
     assert mlp.staged.latency_cycles == first.run_cycles + second.run_cycles + handed
     assert mlp.staged.bound_cycles <= mlp.staged.interval_cycles
+
+
+def test_a_stage_in_between_receives_and_sends() -> None:
+    def stage(group: int, run: int, *sends: int) -> Stage:
+        handed = tuple(HandOver(f"v{n}", 4, cycles) for n, cycles in enumerate(sends))
+        return Stage(0, group, (), (), (), (), run, 0, handed)
+
+    stages = (stage(0, 100, 7, 5), stage(1, 90, 20), stage(2, 99))
+    plan = StagedPlan("chip", "chip", 4, 1000.0, stages, 4, 3, 122)
+    assert [plan.stage_cycles(number) for number in range(3)] == [112, 12 + 90 + 20, 20 + 99]
+    assert (plan.interval_cycles, plan.latency_cycles, plan.gap) == (122, 100 + 12 + 90 + 20 + 99, 0)
+    assert plan.results_per_second == 1000 / 122
 
 
 def test_a_stage_sees_only_what_is_handed_over(mlp: StagedExecutable) -> None:
