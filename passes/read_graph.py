@@ -408,13 +408,13 @@ def _order(attribute: Any, rank: int) -> Order:
 def _split(attribute: Any, order: Order, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return which dim of the host's is split in blocks, and their size; raises `InputError` if that cannot be."""
     found = attribute.maybe_downcast()
-    split = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
+    split = list(found) if isinstance(found, ir.DenseI64ArrayAttr) else list[int]()
     is_pair = len(split) == 2 and 0 <= split[0] < len(order) - 1
     if not is_pair or shape[order.index(split[0] + 1)] != split[1]:
         raise InputError(
             f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits"
         )
-    return split
+    return tuple(split)
 
 
 def _parts(attribute: Any, rank: int) -> Parts:

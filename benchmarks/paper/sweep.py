@@ -46,21 +46,21 @@ CORES = ("ipu-mk2:n_cores=368", "ipu-mk2:n_cores=736", "v-ipu-2", "v-ipu-4")
 """Fewer cores than a chip has, and chips joined to one."""
 LAYERS = ("opt-1.3b", "opt-2.7b", "opt-6.7b", "opt-13b", "llama2-7b", "llama2-13b")
 
-SUBSET = (Point("retnet-1.3b", 1), Point("opt-1.3b", 1))
+SUBSET = (Point("retnet-1.3b", 1, ALL), Point("opt-1.3b", 1, (*OURS, SPLIT)))
 """What is planned where minutes count."""
 
 POINTS = (
     Point("bert-large", 1),
     Point("bert-large", 8, OURS),
     Point("vit-b32", 1),
-    Point("vit-b32", 8),
+    Point("vit-b32", 8, (*OURS, SPLIT)),
     Point("resnet18", 1),
-    Point("resnet18", 8),
     Point(FRAME, 1),
-    Point(FRAME, 2),
-    *(Point(model, 1) for model in LAYERS),
-    Point("opt-1.3b", 8),
-    Point("opt-13b", 8),
+    Point(FRAME, 2, (*OURS, SPLIT)),
+    Point("opt-13b", 1),
+    Point("llama2-13b", 1),
+    *(Point(model, 1, (*OURS, SPLIT)) for model in ("opt-1.3b", "opt-2.7b", "opt-6.7b", "llama2-7b")),
+    *(Point(model, 8, (*OURS, SPLIT)) for model in ("opt-1.3b", "opt-13b")),
     Point("retnet-1.3b", 1, ALL),
     Point("retnet-1.3b", 8),
     Point("retnet-1.3b", 32),

@@ -81,7 +81,7 @@ class JointPlanner:
         self.deadline = (
             None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
         )
-        self.work_left = MOST_WORK
+        self.work_left: int = MOST_WORK
         self.gap = options.gap if len(fronts) <= FEW_OPERATORS else max(options.gap, EARLY_GAP)
         kept: dict[Reading, list[OperatorPlan]] = {
             reading: [front[choice.plan].plan for front, choice in zip(fronts, choices, strict=True)]
