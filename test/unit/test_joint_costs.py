@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count, product
 from random import Random
 from typing import Any
@@ -154,6 +155,18 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
     assert due is not None
     assert found is not None
     assert found.cycles == found.bound_cycles == due.cycles
+
+
+def test_a_bound_is_closed_as_far_as_what_lies_worse_asks_for(graph: Graph) -> None:
+    exact, rough = (planning(graph, CHIP, replace(FEW, gap=gap)) for gap in (0.0, 0.9))
+    room = exact.room_bytes
+    due, found = exact.planner.best(room), rough.planner.best(room)
+    assert due is not None
+    assert found is not None
+    closed = rough.planner.closer_bound(room, found.cycles)
+    assert found.bound_cycles <= closed == due.cycles
+    # What lies so badly that any bound is close asks for nothing.
+    assert rough.planner.closer_bound(room, 100 * found.cycles) <= due.cycles
 
 
 def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
