@@ -15,6 +15,7 @@ from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
 from t10.core.movement import view_ids
+from t10.plan.memory.liveness import reshapes_of, unshaped
 
 GRAIN_BYTES = 8
 """Shares are whole words of this many bytes, so that all of them begin at one."""
@@ -48,8 +49,9 @@ def segments_of(graph: Graph, name: str, dtype: str, n_cores: int) -> Segments:
     """Return how a value of a graph lies in the virtual global memory."""
     shapes, names = graph.shape_by_value, graph.sources_of(name)
     n_elements = prod(shapes[name])
-    if names == (name,):
-        return whole(name, n_elements, dtype, n_cores)
+    behind = unshaped(name, reshapes_of(graph))
+    if names == (behind,):
+        return whole(behind, n_elements, dtype, n_cores)
     ids, constants = view_ids(graph, name, np.int64)
     flat = np.ascontiguousarray(ids).reshape(-1)
     sizes = [prod(shapes[source]) for source in names]
