@@ -15,7 +15,7 @@ from t10.baselines.execute import run_model, run_operator, shared_memory
 from t10.baselines.load_compute_store import Shared, timed
 from t10.baselines.poplin import plan_poplin
 from t10.baselines.roller import Roller
-from t10.baselines.shares import share_elements
+from t10.baselines.shares import segments_of, share_elements
 from t10.baselines.tiles import Tiling
 from t10.baselines.traffic import Exchange
 from t10.baselines.vgm import plan_vgm, regions_of
@@ -98,6 +98,18 @@ def test_regions_are_equal_shares() -> None:
     assert 2 * 2 * share_elements(rows * 64, "f16", 1472) / 1024 == pytest.approx(352.2, abs=0.1)
     graph, *_ = _read("bert_fp16", joins=True)
     assert all(each.active_bytes > 0 for each in regions_of(graph, 16))
+
+
+def test_what_is_read_through_a_reshape_lies_as_its_source() -> None:
+    graph, *_ = _read("bert_fp16", joins=True)
+    sources = {view.name: view.sources[0] for view in graph.views if view.kind == "reshape"}
+    read = {o.name: o.dtype for spec in graph.operators for o in spec.operands if o.name in sources}
+    plain = [name for name in read if graph.sources_of(name) == (sources[name],)]
+    assert plain
+    for name in plain:
+        shared = segments_of(graph, name, read[name], 16)
+        assert shared.names == (sources[name],)
+        assert len(shared.starts) <= 16
 
 
 @pytest.mark.parametrize("name", ["bert_fp16", "gather"])

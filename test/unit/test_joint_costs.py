@@ -157,14 +157,15 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
     assert found.cycles == found.bound_cycles == due.cycles
 
 
-def test_a_bound_is_closed_as_far_as_what_lies_worse_asks_for(graph: Graph) -> None:
+def test_a_bound_is_closed_as_far_as_what_lies_worse_asks_for() -> None:
+    graph = specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1))
     exact, rough = (planning(graph, CHIP, replace(FEW, gap=gap)) for gap in (0.0, 0.9))
     room = exact.room_bytes
     due, found = exact.planner.best(room), rough.planner.best(room)
     assert due is not None
     assert found is not None
     closed = rough.planner.closer_bound(room, found.cycles)
-    assert found.bound_cycles <= closed == due.cycles
+    assert found.bound_cycles < closed == due.cycles
     # What lies so badly that any bound is close asks for nothing.
     assert rough.planner.closer_bound(room, 100 * found.cycles) <= due.cycles
 
