@@ -49,7 +49,9 @@ def _beside_each_other(
             tried = known.rows.get((CHIP, COST, model, batch, system))
             if crosses and tried is not None and tried.status != "ok":
                 axes.text(x, 0.02, "x", color="red", ha="center", transform=axes.get_xaxis_transform())
-    axes.set_xticks(range(len(points)), [f"{model}\nbatch {batch}" for model, batch in points])
+    names = [f"{model}, {batch}" for model, batch in points]
+    axes.set_xticks(range(len(points)), names, rotation=30, ha="right", fontsize=8)
+    axes.set_xlabel("model, batch")
     axes.legend(frameon=False, ncols=len(COLOURS), fontsize=8)
     return figure, axes
 

@@ -17,7 +17,19 @@ from paper import (
     part_spaces,
     part_trajectory,
 )
-from paper.claims import CHIP, COST, OURS, POPART, PUBLISHED, ROLLER, SPLIT, Claim, Known, claims_of
+from paper.claims import (
+    CHIP,
+    COST,
+    OURS,
+    POPART,
+    PUBLISHED,
+    PUBLISHED_CYCLES,
+    ROLLER,
+    SPLIT,
+    Claim,
+    Known,
+    claims_of,
+)
 from paper.figures import FIGURES
 from paper.part_data import svg
 from paper.results import read_operators, read_rows
@@ -96,6 +108,7 @@ def write_page(docs: Path) -> None:
         "exchange": _exchange(known),
         "popart": _popart(known),
         "memory": _memory(known),
+        "published": _published(known),
         **{
             name: f"![{name}]({FOLDER}/{name}.svg)" if name in pictures else "(not planned yet)"
             for name in FIGURES
@@ -152,6 +165,16 @@ def _popart(known: Known) -> str:
         cells = ["-" if row is None else f"{row.cycles:,}" if row.status == "ok" else "x" for row in found]
         rows.append((model, str(batch), *cells))
     return _table(("model", "batch", *names), rows)
+
+
+def _published(known: Known) -> str:
+    rows: list[tuple[str, ...]] = []
+    for model, (cycles, compute) in PUBLISHED_CYCLES.items():
+        row = known.row(model, 1, PUBLISHED, cost="t10-paper")
+        if row is not None:
+            rows.append((model, f"{cycles:,}", f"{row.cycles:,}", f"{compute:,}", f"{row.compute_cycles:,}"))
+    headings = ("model", "published", "ours as published", "compute, published", "compute, ours")
+    return _table(headings, rows)
 
 
 def _memory(known: Known) -> str:
