@@ -53,7 +53,7 @@ POINTS = (
     Point("bert-large", 1),
     Point("bert-large", 8, OURS),
     Point("vit-b32", 1),
-    Point("vit-b32", 8, (*OURS, SPLIT)),
+    Point("vit-b32", 8),
     Point("resnet18", 1),
     Point(FRAME, 1),
     Point(FRAME, 2, (*OURS, SPLIT)),
