@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
@@ -21,6 +21,7 @@ from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
+from t10.plan.joint.choose import JointChoice, JointPlanner
 from t10.plan.joint.states import PLAIN, Breadth, states_of
 from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
@@ -44,6 +45,43 @@ GRAPHS = (
     gram_graph(),
     joined_graph(),
 )
+
+
+class _HighAtFirst(DataRoom):
+    """A room in which the first plan ends too high, as where packing wastes memory."""
+
+    n_placed = 0
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        placed = super().__call__(plan)
+        type(self).n_placed += 1
+        if self.n_placed > 1:
+            return placed
+        far = CHIP.data_end_bytes
+        return replace(placed, buffers=tuple(replace(each, address_bytes=far) for each in placed.buffers))
+
+
+def test_a_bound_that_is_proved_again_is_of_the_whole_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, closer, rooms, proved = JointPlanner.best, JointPlanner.closer_bound, list[int](), list[int]()
+
+    def loosely(self: JointPlanner, room_bytes: int) -> JointChoice | None:
+        rooms.append(room_bytes)
+        found = best(self, room_bytes)
+        return None if found is None else replace(found, bound_cycles=1)
+
+    def noted(self: JointPlanner, room_bytes: int, cycles: int) -> int:
+        proved.append(room_bytes)
+        return closer(self, room_bytes, cycles)
+
+    monkeypatch.setattr(JointPlanner, "best", loosely)
+    monkeypatch.setattr(JointPlanner, "closer_bound", noted)
+    graph, options, cost = specs.mlp_graph(32, (64, 128, 64)), PlanOptions(), IpuCostModel(CHIP)
+    fronts = operator_fronts(graph, CHIP, cost, options)
+    plan = schedule_module(graph, CHIP, cost, fronts, options, room=_HighAtFirst(CHIP, Wishes(cost)))
+    assert rooms[0] > rooms[-1]
+    assert proved == rooms[:1]
+    assert plan.optimality is not None
+    assert 1 < plan.optimality.bound_cycles <= plan.optimality.cycles
 
 
 @dataclass(frozen=True, slots=True)

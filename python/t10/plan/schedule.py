@@ -206,7 +206,7 @@ def _beside_program(
     progress: Progress | None,
 ) -> tuple[ModulePlan | None, bool]:
     """Return the best plan that is found beside its program, and whether any was placed; `room` bytes are for data."""
-    bound_cycles, gap = None, planner.options.gap
+    bound_cycles, gap, whole_room = None, planner.options.gap, room
 
     def planned(room: int) -> ModulePlan | None:
         nonlocal bound_cycles
@@ -219,11 +219,11 @@ def _beside_program(
         found = replace(joint, bound_cycles=bound_cycles)
         return _with_fronts(context, plan, fronts, found.optimality(sum_of_cycles(plan)))
 
-    def closed(plan: ModulePlan, room: int) -> ModulePlan:
+    def closed(plan: ModulePlan) -> ModulePlan:
         known, cycles = _known(plan), sum_of_cycles(as_placed(plan, context.chip, context.cost))
         if known.bound_cycles >= cycles * (1 - gap):
             return plan
-        closer = max(known.bound_cycles, planner.closer_bound(room, cycles))
+        closer = max(known.bound_cycles, planner.closer_bound(whole_room, cycles))
         return replace(plan, optimality=replace(known, bound_cycles=min(closer, known.cycles)))
 
     is_placed = False
@@ -233,7 +233,7 @@ def _beside_program(
             break
         is_placed = True
         if plan.end_bytes <= context.chip.data_end_bytes:
-            return closed(_lying_better(context, plan, room, planned), room), True
+            return closed(_lying_better(context, plan, room, planned)), True
         # Another choice has another program, which may be a little larger.
         spare = (plan.reserved_bytes - context.chip.reserved_bytes) // SPARE_PART
         room -= plan.end_bytes - context.chip.data_end_bytes + spare
