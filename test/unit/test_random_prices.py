@@ -11,12 +11,13 @@ import pytest
 from support import random_plans, random_specs
 from support.draw import drawn
 from support.random_cases import CORE_COUNTS, small_chip
-from support.specs import matmul, one_operator_graph
+from support.simulation import plan_of
+from support.specs import chain_graph, matmul, one_operator_graph, row_reduce
 
 from t10.chip import ChipSpec, load_chip
 from t10.codelets.image import assembled
-from t10.core.graph import TensorValue, View
-from t10.core.plan import CostedPlan, Cycles
+from t10.core.graph import Graph, TensorValue, View
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.program import Arrive, Reduce, Shift
 from t10.core.schedule import ModulePlan, ScheduledOperator
 from t10.cost import IpuCostModel
@@ -26,7 +27,9 @@ from t10.errors import UnsupportedOpError
 from t10.plan.memory.room import DataRoom
 from t10.plan.schedule import as_placed, costed_arrivals, restore_module
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.placement import place
+from t10.plan.search.producer_layouts import following_plan
 from t10.profile.steps import timed
 from t10.sim.device import run_device
 from t10.sim.device.phase import ExchangeModel, pattern_time
@@ -146,15 +149,39 @@ def test_zeros_of_a_view_and_of_a_plan_are_filled_together() -> None:
     plan = place(spec, f_op, still, align_pace(spec, f_op, still))
     assert plan is not None
     chip = small_chip(4)
-    cost = IpuCostModel(chip)
-    priced = restore_module(graph, chip, cost, (CostedPlan(plan, Cycles(), 0, 0),), (0,))
-    module = as_placed(DataRoom(chip)(priced), chip, cost)
-    parts = lowered_parts(module, chip, cost)
+    module = module_of(graph, chip, plan)
+    parts = lowered_parts(module, chip, IpuCostModel(chip))
     padded = [each for each in parts.builder.patterns.values() if len(each.fills)]
     assert {each.constants for each in padded} == {("0.0",), ("0",)}, "the input's, and the weight's"
     scheduled = module.operators[0]
     for kind, price, took in by_kind(scheduled, timed(parts, module, chip)[spec.name]):
         assert price == took, kind
+
+
+def module_of(graph: Graph, chip: ChipSpec, *plans: OperatorPlan) -> ModulePlan:
+    """Return a graph under these plans, priced where its buffers lie."""
+    cost = IpuCostModel(chip)
+    chosen = tuple(CostedPlan(plan, Cycles(), 0, 0) for plan in plans)
+    priced = restore_module(graph, chip, cost, chosen, (0,) * len(plans))
+    return as_placed(DataRoom(chip)(priced), chip, cost)
+
+
+def test_parts_as_long_as_a_producer_leaves_them_take_their_price() -> None:
+    """Its own parts would be 176 long, a whole number of blocks; those it reads in place are 165 long."""
+    product, sums = matmul(330, 12, 24, name="y", c="y"), row_reduce(330, 12, "sum", name="sums", x="y")
+    made_by = plan_of(product, (2, 1, 1))
+    plan = following_plan(sums, 0, product, made_by)
+    assert plan is not None
+    assert (plan.lengths[0], plan_of(sums, (2, 1)).lengths[0]) == (165, 176)
+    chip = small_chip(4)
+    cost = IpuCostModel(chip)
+    module = module_of(chain_graph("follows", (product, sums)), chip, made_by, plan)
+    measured = timed(lowered_parts(module, chip, cost), module, chip)
+    for kind, price, took in by_kind(module.operators[1], measured["sums"]):
+        assert price == took, kind
+    assert module.operators[1].active.cycles.relayout == 0
+    alone = evaluate_plans(sums, cost, [plan])
+    assert alone.compute[0] == module.operators[1].active.cycles.compute
 
 
 @pytest.mark.parametrize("gap_bytes", [0, 64])

@@ -42,6 +42,19 @@ def test_a_leading_plan_leaves_its_result_in_place(
     assert len(found) > 1
 
 
+def test_a_leading_plan_has_parts_as_long_as_its_reader() -> None:
+    """A line of sums is cut in whole blocks of 16, rows of a product are not."""
+    product, sums = specs.matmul(330, 12, 24, c="y"), specs.row_reduce(330, 12, "sum", x="y")
+    plan = plan_of(sums, (2, 1))
+    found = list(leading_plans(product, sums, 0, plan))
+    assert [(each.f_op, each.lengths[0]) for each in found] == [((2, 1, 1), 176)]
+    assert plan_of(product, (2, 1, 1)).lengths[0] == 165
+    wanted = movement.operand_elements(sums, plan, 0).reshape(plan.n_cores, -1)
+    for made_by in found:
+        home = movement.layout_map(product, output_layout(product, made_by), prod(product.output.shape))
+        assert np.array_equal(wanted, home.elements)
+
+
 def test_an_operand_of_several_cores_cannot_be_led_to() -> None:
     product = specs.matmul(16, 8, 12, name="reader", a="y")
     assert list(leading_plans(MATMUL, product, 0, plan_of(product, (4, 1, 3))))

@@ -33,14 +33,17 @@ def sharers(operand: Operand, f_op: AxisSizes) -> int:
     return prod(f for axis, f in enumerate(f_op) if axis not in own)
 
 
-def align_pace(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...]) -> Pace:
+def align_pace(
+    spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...], lengths: AxisSizes | None = None
+) -> Pace:
     """Return the pace of a partition; `ft` has one row per rotatable operand (inputs, then output).
 
-    `lengths` are ceil(N/F) padded so that every ft divides them; `rp` is the smallest partition length of the tensors
-    that rotate along an axis. Raises `InfeasiblePlanError` that says why a partition cannot be aligned.
+    `lengths`, where a value that is read already lies in parts, are ceil(N/F) padded so that every ft divides them;
+    `rp` is the smallest partition length of the tensors that rotate along an axis. Raises `InfeasiblePlanError` that
+    says why a partition cannot be aligned.
     """
-    require_legal(spec, PlanRows(f_op, ft))
-    lengths = lengths_of(spec, f_op, ft)
+    require_legal(spec, PlanRows(f_op, ft, lengths=lengths))
+    lengths = lengths or lengths_of(spec, f_op, ft)
     steps = tuple(map(max, zip(*ft, strict=True)))
     rp = tuple(length // n if n > 1 else 0 for length, n in zip(lengths, steps, strict=True))
     return Pace(lengths, rp, steps, loop_order(spec, ft, lengths, rp))

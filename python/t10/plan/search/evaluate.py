@@ -90,8 +90,11 @@ def evaluate(
 
     `is_whole` (n,) are those whose partial sums are combined on every core that has some (`reduce` of a plan is all).
     What shifts take may depend on where cores begin: candidates are priced as they are placed, or as `plans` are.
+    Only plans may have other lengths than their partition asks for.
     """
     lengths, steps = padded_lengths(spec, f_op, ft), ft.max(axis=1)
+    if plans:
+        lengths = np.array([plan.lengths for plan in plans], np.int64)
     pace = lengths // steps
     windows = lengths[:, None] // ft
     advance = advance_bytes_many(spec, windows, ft, pace).sum(axis=2)

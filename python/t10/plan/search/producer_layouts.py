@@ -12,7 +12,7 @@ from math import prod
 
 from t10.core import geometry
 from t10.core.expression import OperatorSpec
-from t10.core.lengths import line_axes, part_length
+from t10.core.lengths import lengths_of
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.errors import InfeasiblePlanError
@@ -39,8 +39,8 @@ def lying_plan(
         parts = reshaped_parts(parts, shape, operand.shape)
     if parts is None or any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in operand.dims):
         return None
-    f_op, lines = [1] * len(spec.axes), line_axes(spec)
-    order: list[int] = []
+    f_op = [1] * len(spec.axes)
+    cut: dict[int, int] = {}
     for dim_number, factor, length in parts:
         dim = operand.dims[dim_number]
         if not dim.terms:
@@ -48,19 +48,17 @@ def lying_plan(
                 return None
             continue
         axis = dim.terms[0].axis
-        if part_length(spec.axes[axis].extent, factor, is_line=axis in lines) != length or (
-            factor > 1 and not spec.axes[axis].is_splittable
-        ):
+        if factor > 1 and not spec.axes[axis].is_splittable:
             return None
-        f_op[axis] = factor
-        order.append(axis)
-    rest = [axis for axis in range(len(spec.axes)) if axis not in order]
+        f_op[axis], cut[axis] = factor, length
+    rest = [axis for axis in range(len(spec.axes)) if axis not in cut]
     ft = tuple((1,) * len(f_op) for _ in spec.rotatable)
+    lengths = tuple([cut.get(axis, length) for axis, length in enumerate(lengths_of(spec, tuple(f_op), ft))])
     try:
-        pace: Pace = align_pace(spec, tuple(f_op), ft)
+        pace: Pace = align_pace(spec, tuple(f_op), ft, lengths)
     except InfeasiblePlanError:
         return None
-    return place(spec, tuple(f_op), ft, pace, (*order, *rest))
+    return place(spec, tuple(f_op), ft, pace, (*cut, *rest))
 
 
 def reshaped_parts(parts: Parts, shape: tuple[int, ...], reshaped: tuple[int, ...]) -> Parts | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from math import prod
 
 from t10.core.expression import OperatorSpec
+from t10.core.lengths import lengths_of
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan
 from t10.errors import InfeasiblePlanError
@@ -31,8 +32,12 @@ def leading_plans(
     whole = [(dim, factor, length) for dim, factor, length in parts if factor > 1]
     for f_op, order in _cuts(producer, whole):
         ft = tuple((1,) * len(f_op) for _ in producer.rotatable)
+        lengths = list(lengths_of(producer, f_op, ft))
+        for dim, factor, length in whole:
+            axis = producer.output.dims[dim].terms[0].axis
+            lengths[axis] = length * (factor // f_op[axis])
         try:
-            pace = align_pace(producer, f_op, ft)
+            pace = align_pace(producer, f_op, ft, tuple(lengths))
         except InfeasiblePlanError:
             continue
         rest = [axis for axis in range(len(f_op)) if axis not in order]
