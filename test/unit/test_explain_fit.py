@@ -11,6 +11,7 @@ from support import specs
 
 import t10
 from t10.chip import ChipSpec, load_chip
+from t10.chip.off_chip import OffChipMemory
 from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
@@ -73,6 +74,18 @@ def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
     alone = max(plan.active_bytes for plan in plans) + CHIP.shift_buffer_bytes + CHIP.reserved_bytes
     plan = plan_module(graph, chip_with(max(alone, -(-least_bytes(graph) * 101 // 100 // 8) * 8)))
     assert plan.peak_bytes <= plan.capacity_bytes
+
+
+def test_weights_in_off_chip_memory_are_not_held_while_other_operators_run() -> None:
+    """Four weights of 2 MiB at rest are 512 KiB per core; one of them at a time is a quarter of that."""
+    graph, chip = LAYERS, chip_with(96 * 1024)
+    fetching = chip.model_copy(update={"memory": OffChipMemory(bytes_per_second=1e12)})
+    without, with_memory = explained(graph, chip), explained(graph, fetching)
+    needed, less = (
+        number(re.search(r"about (\d+) bytes", str(e.message))[1]) for e in (without, with_memory)
+    )
+    assert needed - less > 3 * 1024 * 1024 * 2 // chip.n_cores - 1024
+    plan_module(graph, fetching.model_copy(update={"sram_bytes": less + 32 * 1024}))
 
 
 def test_what_is_held_adds_up_to_what_is_needed() -> None:

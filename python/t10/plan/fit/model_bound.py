@@ -1,4 +1,7 @@
-"""The least memory a model takes: every operator on its smallest plan, weights spread over all cores between uses."""
+"""The least memory a model takes: every operator on its smallest plan, weights spread over all cores between uses.
+
+Where a chip has off-chip memory, weights of other operators than the one that runs take none.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from t10.core.canonical import canonical
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.operator_body import scheduled_operator
+from t10.core.own_weights import own_weights
 from t10.core.plan import CostedPlan
-from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
+from t10.core.schedule import PHASES, Arrival, Fetch, Phase, ValueLayout
 from t10.cost import CostModel
 from t10.plan.assemble import (
     Context,
@@ -92,7 +96,9 @@ def _bound(context: Context, plans: Sequence[CostedPlan], shared_level: int) -> 
                            layouts[spec.output.name])
         for step, (spec, front) in enumerate(zip(graph.operators, fronts, strict=True))
     )  # fmt: skip
-    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
+    fetched = own_weights(graph) if chip.off_chip is not None else {}
+    fetches = [Fetch(spec.name, step) for step, spec in enumerate(graph.operators) if spec.name in fetched]
+    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes, fetches)
     return _fullest(requests, chip)
 
 
