@@ -243,6 +243,22 @@ def test_workers_take_whole_quads() -> None:
     assert 0 < few == more < many
 
 
+@pytest.mark.parametrize(
+    ("width_f16", "width_f32", "dtype", "share"),
+    [(8, 4, "f16", 2), (8, 4, "f32", 2), (8, 2, "f16", 2), (8, 2, "f32", 1), (32, 32, "f16", 8), (2, 2, "f16", 1 / 2)],
+)  # fmt: skip
+def test_wider_vectors_take_less_time(width_f16: int, width_f32: int, dtype: str, share: float) -> None:
+    chip = CHIP.model_copy(update={"vector_width_f16": width_f16, "vector_width_f32": width_f32})
+    fixed = SUPERVISOR_CYCLES + CHIP.n_workers * WORKER_CYCLES
+    adding, n = specs.elementwise((64, 768), dtype=dtype), np.array([[64, 768]])
+    assert (box_cycles(CHIP, adding, n) - fixed) == share * (box_cycles(chip, adding, n) - fixed)
+    one, sums = np.ones(1, np.int64), specs.matmul(8, 8, 8, dtype)
+    shares = (share if sums.acc_dtype == dtype else width_f32 / 2) * ClosedForms(chip).combine(
+        sums, one, one * 768
+    )
+    assert ClosedForms(CHIP).combine(sums, one, one * 768) == shares
+
+
 def test_every_output_of_a_reduction_takes_its_time() -> None:
     spec = specs.row_reduce(12, 64, "sum", "f32")
     long, short = (int(box_cycles(CHIP, spec, np.array([box]))[0]) for box in ((1, 768), (12, 64)))

@@ -11,7 +11,15 @@ from t10.core.expression import OperatorSpec
 from t10.core.scalar import identity
 from t10.cost.combine import others_of
 from t10.cost.matrix import MatrixAxes, matrix_axes, product_cycles
-from t10.cost.vector import box_cycles, combine_quad_cycles, elementwise_cycles, gather_cycles, load_cycles
+from t10.cost.vector import (
+    box_cycles,
+    combine_work,
+    elementwise_cycles,
+    gather_cycles,
+    group_cycles,
+    group_elements,
+    load_cycles,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +46,9 @@ class ClosedForms:
     def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:
         """Return the cycles in which a core combines `n_parts` parts of `n_slots` elements each."""
         n_parts = others_of(n_parts) if is_whole else n_parts
-        quads = -(-(n_parts * n_slots) // (4 * self.chip.n_workers))
-        return self.chip.n_workers * quads * (2 * load_cycles(spec.acc_dtype) + combine_quad_cycles(spec))
+        n_groups = -(-(n_parts * n_slots) // (group_elements(self.chip) * self.chip.n_workers))
+        work = ((spec.acc_dtype, 2 * load_cycles(spec.acc_dtype)), *combine_work(spec))
+        return self.chip.n_workers * n_groups * group_cycles(self.chip, work)
 
 
 @lru_cache(maxsize=1024)

@@ -1,12 +1,16 @@
 """Cycles of everything that is not a matrix product on one core: elementwise, reductions, pooling, gather, epilogues.
 
 Work is counted per four elements ("quad"): loads, each scalar operation at its vector rate, stores in the shadow of
-arithmetic. Rates are poplibs' (ipu timing reference, section 5.2); six workers share the elements evenly.
+arithmetic. Rates are poplibs' (ipu timing reference, section 5.2); workers share the elements evenly. Where vectors are
+wider than an IPU's, several quads make a group that is loaded and computed at once, so much faster.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 
@@ -39,6 +43,10 @@ INTEGER_QUAD_CYCLES = {"arith.divsi": 1100, "arith.divui": 1100, "arith.remsi": 
 INTEGER_DEFAULT = 20
 SOFT_DOUBLE_QUAD_CYCLES = 800
 FREE = frozenset({"const", "arith.bitcast"})
+IPU_WIDTH_F16, IPU_WIDTH_F32 = 4, 2
+"""Elements per vector operation where the rates above hold."""
+Work = tuple[tuple[str, int], ...]
+"""Types, and cycles per quad that an IPU takes for operations on them."""
 
 
 def quad_cycles(opcode: str, dtype: str) -> int:
@@ -59,35 +67,56 @@ def load_cycles(dtype: str) -> int:
     return max(1, size_bytes(dtype) // 2)
 
 
+def group_elements(chip: ChipSpec) -> int:
+    """Return how many elements a worker takes at once: whole vectors of either width, whole quads."""
+    return 4 * max(1, -(-chip.vector_width_f16 // IPU_WIDTH_F16), -(-chip.vector_width_f32 // IPU_WIDTH_F32))
+
+
+def group_cycles(chip: ChipSpec, work: Iterable[tuple[str, int]]) -> int:
+    """Return the cycles of some work on one group of elements.
+
+    Types of up to two bytes are as fast beside an IPU as vectors of f16 are wide, others as those of f32 are.
+    """
+    total = Fraction(0)
+    for dtype, cycles in work:
+        is_short = size_bytes(dtype) <= size_bytes("f16")
+        ipu, own = (
+            (IPU_WIDTH_F16, chip.vector_width_f16) if is_short else (IPU_WIDTH_F32, chip.vector_width_f32)
+        )
+        total += Fraction(cycles * ipu, own)
+    return max(1, ceil(total * group_elements(chip) / 4))
+
+
 @lru_cache(maxsize=4096)
-def function_quad_cycles(function: ScalarFunction, dtypes: tuple[str, ...]) -> int:
-    """Return the cycles of a function on four elements, its inputs' loads included."""
-    loads = sum(load_cycles(dtype) for dtype in dtypes)
-    return max(1, loads + sum(quad_cycles(op.opcode, op.dtype) for op in function.ops))
+def function_work(function: ScalarFunction, dtypes: tuple[str, ...]) -> Work:
+    """Return the work of a function, its inputs' loads included."""
+    loads = [(dtype, load_cycles(dtype)) for dtype in dtypes]
+    return (*loads, *((op.dtype, quad_cycles(op.opcode, op.dtype)) for op in function.ops))
 
 
 def elementwise_cycles(
     chip: ChipSpec, function: ScalarFunction, dtypes: tuple[str, ...], n_elements: Ints
 ) -> Ints:
     """Return the cycles in which a core applies `function` to `n_elements` elements."""
-    quads = -(-n_elements // (4 * chip.n_workers))
-    loops = quads * function_quad_cycles(function, dtypes)
+    n_groups = -(-n_elements // (group_elements(chip) * chip.n_workers))
+    loops = n_groups * group_cycles(chip, function_work(function, dtypes))
     return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
 
 
-def combine_quad_cycles(spec: OperatorSpec) -> int:
-    """Return the cycles in which four contributions enter their accumulators; 0 where nothing is combined."""
+def combine_work(spec: OperatorSpec) -> Work:
+    """Return the work of contributions that enter their accumulators; none where nothing is combined."""
     if spec.combine == "none":
-        return 0
-    return quad_cycles("arith.addf" if is_float(spec.acc_dtype) else "arith.addi", spec.acc_dtype)
+        return ()
+    opcode = "arith.addf" if is_float(spec.acc_dtype) else "arith.addi"
+    return ((spec.acc_dtype, quad_cycles(opcode, spec.acc_dtype)),)
 
 
 def box_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
     """Return the cycles of every box of an elementwise, reducing or pooling operator, shape (candidates,)."""
     dtypes = tuple(operand.dtype for operand in spec.inputs)
-    per_quad = function_quad_cycles(spec.body, dtypes) + combine_quad_cycles(spec)
+    per_group = group_cycles(chip, (*function_work(spec.body, dtypes), *combine_work(spec)))
     n_points = boxes.prod(axis=1)
-    loops = -(-n_points // (4 * chip.n_workers)) * per_quad
+    loops = -(-n_points // (group_elements(chip) * chip.n_workers)) * per_group
     if spec.reduction_axes:
         n_outputs = n_points // boxes[:, list(spec.reduction_axes)].prod(axis=1)
         loops = loops + -(-n_outputs // chip.n_workers) * OUTPUT_CYCLES
@@ -107,7 +136,8 @@ def gather_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
     n_selected = np.array([spec.axes[a].extent for a in selected]).prod()
     hits = -(-(n_indices * boxes[:, selected].prod(axis=1)) // n_selected)
     hits = np.minimum(np.maximum(hits, 1), n_indices)
-    width = max(4 // load_cycles(spec.acc_dtype), 1)
+    size = size_bytes(spec.acc_dtype)
+    width = chip.vector_width_f16 if size <= 2 else max(chip.vector_width_f32 * 4 // size, 1)
     per_slice = SLICE_CYCLES + 2 * -(-slice_points // width)
     loops = -(-hits // chip.n_workers) * per_slice + -(-n_indices // chip.n_workers) * 8
     return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
