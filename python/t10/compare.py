@@ -8,16 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from t10.baselines.poplin import plan_poplin
 from t10.baselines.roller import Roller
 from t10.baselines.vgm import VgmPlan, plan_vgm
 from t10.chip import ChipSpec
-from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
-from t10.core.movement import operand_of
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
@@ -25,10 +22,9 @@ from t10.dialect.mlir import ir
 from t10.errors import InfeasiblePlanError
 from t10.frontend.imported import ImportedModel
 from t10.passes.pipeline import fused
-from t10.plan.assemble import context_of
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
-from t10.report.traffic import operator_traffic
+from t10.report.traffic import bytes_of_all_cores, operator_traffic
 
 Plan = ModulePlan | VgmPlan
 Planner = Callable[[Graph, ChipSpec, CostModel], Plan]
@@ -145,25 +141,8 @@ def _of_plan(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> dict[str, Any
         "compute_cycles": compute,
         "transfer_cycles": sum(each.total for each in cycles) - compute,
         "moved_bytes": sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic),
-        "total_bytes": _total_bytes(plan, chip, cost),
+        "total_bytes": sum(bytes_of_all_cores(plan, chip, cost)),
         "peak_bytes": plan.peak_bytes,
         "rotating": sum(each.active.plan.n_sub_tasks > 1 for each in plan.operators),
         "by_operator": {each.name: each.active.cycles.total for each in plan.operators},
     }
-
-
-def _total_bytes(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> int:
-    """Return the bytes that all cores together take from others."""
-    mover = context_of(plan.graph, chip, cost).mover
-    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    total = 0
-    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
-        chosen, moved = scheduled.active.plan, operator_traffic(spec, scheduled)
-        for arrival in scheduled.arrivals:
-            if arrival.kind != "in_place":
-                taken = mover.traffic(spec, chosen, arrival.operand, layouts).total_elements
-                total += taken * size_bytes(operand_of(spec, arrival.operand).dtype)
-        # Every core of an operator takes as much by shifts and of partial sums.
-        total += prod(chosen.f_op) * (moved.shift + moved.reduce)
-        layouts[spec.output.name] = scheduled.output_layout
-    return total

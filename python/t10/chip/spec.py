@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from t10.chip.energy import Energy
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.off_chip import OffChipMemory, with_bandwidth
 from t10.chip.units import hertz, n_bytes
@@ -153,6 +154,9 @@ class ChipSpec(BaseModel):
     memory: Annotated[
         OffChipMemory | None,
         Field(description="off-chip memory that weights are fetched from; none: they fit"),
+    ] = None
+    energy: Annotated[
+        Energy | None, Field(description="what work takes, in picojoules; none: no energy is reported")
     ] = None
 
     @model_validator(mode="before")

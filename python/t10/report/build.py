@@ -14,6 +14,7 @@ from t10.core.partials import allowed_error, partials_type
 from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator, bytes_in_use, moment
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
+from t10.report.energy import energies
 from t10.report.traffic import operator_traffic
 from t10.version import VERSION
 
@@ -40,9 +41,10 @@ def build_report(
         _operator(spec, planned, peak, idle_by_weight, total.total, chip.clock_hz)
         for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
     )
+    taken = energies(plan, chip)
     operators = tuple(
-        operator.model_copy(update={"same_as": first if first != operator.name else ""})
-        for operator, first in zip(operators, first_of_kind(plan), strict=True)
+        operator.model_copy(update={"same_as": first if first != operator.name else "", "energy": energy})
+        for operator, first, energy in zip(operators, first_of_kind(plan), taken, strict=True)
     )
     highest = max(range(len(peaks)), key=peaks.__getitem__, default=None)
     return records.Report(
@@ -68,6 +70,7 @@ def build_report(
         weight_bytes=sum(prod(w.shape) * size_bytes(w.dtype) for w in plan.graph.weights),
         idle_bytes=sum(idle_by_weight.values()),
         traffic_bytes=_sum(tuple(operator.traffic_bytes for operator in operators)),
+        energy=records.EnergyReport.added(taken),
         planner_seconds={stage: round(seconds, 3) for stage, seconds in (planner_seconds or {}).items()},
         operators=operators,
     )

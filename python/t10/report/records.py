@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -33,6 +34,27 @@ class Traffic(Record):
     reduce: Annotated[Size, Field(description="partial results of a split reduction axis")] = 0
 
 
+class EnergyReport(Record):
+    """Modelled joules, by what takes them."""
+
+    compute: Annotated[float, Field(description="points of operators")]
+    exchange: Annotated[float, Field(description="bytes that cores take from others")]
+    off_chip: Annotated[float, Field(description="bytes from off-chip memory")]
+    static: Annotated[float, Field(description="the chip itself, while it runs")]
+
+    @property
+    def total(self) -> float:
+        """Return all of them."""
+        return self.compute + self.exchange + self.off_chip + self.static
+
+    @classmethod
+    def added(cls, parts: Iterable[EnergyReport | None]) -> EnergyReport | None:
+        """Return the sum of what operators take; None where the chip file does not say."""
+        known = [each for each in parts if each is not None]
+        kinds = cls.model_fields
+        return cls(**{kind: sum(getattr(each, kind) for each in known) for kind in kinds}) if known else None
+
+
 class OperatorReport(Record):
     """One operator of the program."""
 
@@ -53,6 +75,9 @@ class OperatorReport(Record):
     ]
     peak_bytes: Annotated[Size, Field(description="bytes per core in use while it runs, everything counted")]
     traffic_bytes: Traffic
+    energy: Annotated[
+        EnergyReport | None, Field(description="modelled, where the chip file says what work takes")
+    ] = None
     partials: Annotated[
         Kept,
         Field(description="type in which its sums of f16 are kept; empty: it has none"),
@@ -131,6 +156,7 @@ class Report(Record):
     weight_bytes: Annotated[Size, Field(description="bytes of all weights of the model, once")]
     idle_bytes: Annotated[Size, Field(description="bytes per core of all idle weights")]
     traffic_bytes: Annotated[Traffic, Field(description="sum over the operators")]
+    energy: Annotated[EnergyReport | None, Field(description="sum over the operators, modelled")] = None
     planner_seconds: Annotated[
         dict[str, float], Field(description="wall time of the compiler, by stage, on the machine it ran on")
     ]

@@ -15,7 +15,7 @@ from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
-    from t10.report.records import OperatorReport, Report
+    from t10.report.records import EnergyReport, OperatorReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
@@ -82,10 +82,25 @@ def summary(report: Report) -> RenderableType:
         "weights",
         f"{bytes_text(report.weight_bytes)} in all, idle {bytes_text(report.idle_bytes)} per core",
     )
+    if report.energy is not None:
+        table.add_row("energy", energy_text(report.energy))
     if report.planner_seconds:
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in report.planner_seconds.items())
         table.add_row("compiled in", f"{sum(report.planner_seconds.values()):.2f} s ({stages})")
     return table
+
+
+def energy_text(energy: EnergyReport) -> str:
+    """Return what a run takes, and how much of it goes where."""
+    parts = {kind: getattr(energy, kind) / energy.total for kind in type(energy).model_fields if energy.total}
+    shares = ", ".join(f"{kind.replace('_', '-')} {share:.0%}" for kind, share in parts.items() if share)
+    return f"{joules_text(energy.total)} (modelled): {shares or 'none'}"
+
+
+def joules_text(joules: float) -> str:
+    """Return joules in a unit that suits."""
+    unit, scale = next(((u, s) for u, s in (("J", 1.0), ("mJ", 1e-3)) if joules >= s), ("µJ", 1e-6))
+    return f"{joules / scale:,.3g} {unit}" if joules < 1000 * scale else f"{joules / scale:,.0f} {unit}"
 
 
 def breakdown(report: Report) -> RenderableType:
@@ -114,6 +129,7 @@ OPERATOR_COLUMNS = (
     Column("compute", rank=1),
     Column("move", rank=1),
     Column("GB/s", rank=4),
+    Column("energy", rank=4),
     Column("KiB/core"),
     Column("plans", rank=6),
 )
@@ -121,9 +137,11 @@ OPERATOR_COLUMNS = (
 
 def operator_table(operators: Sequence[OperatorReport], title: str = "") -> FittedTable:
     """Return one row per operator; GB/s are what its busiest core receives over the operator's time."""
-    table = FittedTable(OPERATOR_COLUMNS, title)
+    has_energy = any(operator.energy is not None for operator in operators)
+    table = FittedTable(tuple(c for c in OPERATOR_COLUMNS if has_energy or c.title != "energy"), title)
     for operator in operators:
         cycles = operator.cycles
+        energy = (joules_text(operator.energy.total),) if operator.energy is not None else ()
         table.add_row(
             operator.name,
             operator.kind,
@@ -134,6 +152,7 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
             f"{cycles.compute:,}",
             f"{cycles.total - cycles.compute - cycles.wait:,}",
             f"{gigabytes_per_second(operator):.2f}",
+            *energy,
             f"{operator.peak_bytes / 1024:.1f}",
             str(operator.n_plans),
         )
@@ -243,6 +262,7 @@ def _added(group: Sequence[OperatorReport]) -> OperatorReport:
             "share": sum(operator.share for operator in group),
             "milliseconds": sum(operator.milliseconds for operator in group),
             "traffic_bytes": type(first.traffic_bytes)(**traffic),
+            "energy": None if first.energy is None else first.energy.added(each.energy for each in group),
             "peak_bytes": max(operator.peak_bytes for operator in group),
         }
     )

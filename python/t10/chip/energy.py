@@ -1,0 +1,30 @@
+"""Energy in a chip file: what computing, moving and waiting take, each optional."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MOST = 1e12
+Picojoules = Annotated[float, Field(ge=0, le=MOST)]
+
+
+class Energy(BaseModel):
+    """What a chip's work takes in picojoules, and what it takes in any case in watts; 0 is not counted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    mac_pj: Annotated[
+        Picojoules, Field(description="of a multiply-accumulate, or an element of other work")
+    ] = 0
+    byte_pj: Annotated[Picojoules, Field(description="of a byte that a core takes from others")] = 0
+    off_chip_byte_pj: Annotated[Picojoules, Field(description="of a byte from off-chip memory")] = 0
+    static_watts: Annotated[float, Field(ge=0, le=1e6, description="of the whole chip, whatever it does")] = 0
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Energy:
+        """Refuse energy that is nothing."""
+        if not any(self.model_dump().values()):
+            raise ValueError("nothing takes energy, expected a number above 0 of one field at least")
+        return self

@@ -1,0 +1,93 @@
+"""Energy: counted from points, bytes that cores take from others, fetches and time."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import specs
+from support.simulation import plan_of
+
+from t10.chip import ChipSpec, load_chip
+from t10.chip.energy import Energy
+from t10.chip.off_chip import OffChipMemory
+from t10.core import movement
+from t10.core.plan import CostedPlan, Cycles
+from t10.cost import IpuCostModel
+from t10.errors import InputError
+from t10.plan import plan_module
+from t10.plan.schedule import restore_module
+from t10.report import build_report
+from t10.report.table import report_text
+
+CHIP = load_chip("test-16")
+
+
+def with_energy(chip: ChipSpec, **fields: float) -> ChipSpec:
+    return chip.model_copy(update={"energy": Energy(**fields)})
+
+
+def test_bytes_are_those_that_cores_take_from_others() -> None:
+    """A product whose result its reader cuts otherwise; counted element by element."""
+    product, adding = (
+        specs.matmul(16, 12, 24, name="y", c="y"),
+        specs.elementwise((16, 12), a="y", b="z", o="out"),
+    )
+    made, read = plan_of(product, (4, 2, 1)), plan_of(adding, (2, 4))
+    chosen = tuple(CostedPlan(plan, Cycles(), 0, 0) for plan in (made, read))
+    graph = specs.chain_graph("moved", (product, adding))
+    chip = with_energy(CHIP, byte_pj=1e6)
+    plan = restore_module(graph, chip, IpuCostModel(chip), chosen, (0, 0))
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
+        taken = 0
+        for arrival in scheduled.arrivals:
+            operand = movement.operand_of(spec, arrival.operand)
+            maker = {each.output.name: each for each in graph.operators}.get(operand.name, spec)
+            home = movement.layout_map(maker, layouts[operand.name], prod(operand.shape)).elements
+            wanted = movement.operand_elements(spec, scheduled.active.plan, arrival.operand)
+            for core, elements in enumerate(wanted.reshape(len(wanted), -1)):
+                here = home[core] if core < len(home) else np.zeros(0, np.int64)
+                taken += len(np.setdiff1d(elements[elements >= 0], here)) * 2
+        layouts[spec.output.name] = scheduled.output_layout
+        reported = next(each for each in build_report(plan, chip).operators if each.name == spec.name)
+        assert reported.energy is not None
+        assert reported.energy.exchange == pytest.approx(taken * 1e-6)
+        assert reported.energy.total == reported.energy.exchange
+        assert taken or spec is product
+
+
+def test_points_are_those_of_whole_parts_and_watts_go_by_time() -> None:
+    graph = specs.one_operator_graph(specs.matmul(16, 12, 24))
+    chip = with_energy(CHIP, mac_pj=3, static_watts=2)
+    plan = plan_module(graph, chip)
+    report = build_report(plan, chip)
+    chosen = plan.operators[0].active.plan
+    assert report.energy is not None
+    assert report.energy.compute == pytest.approx(3e-12 * prod(chosen.f_op) * prod(chosen.lengths))
+    assert report.energy.static == pytest.approx(2 * report.total_cycles / chip.clock_hz)
+    assert "energy" in report_text(report)
+    assert "(modelled): compute" in report_text(report)
+    without = build_report(plan_module(graph, CHIP), CHIP)
+    assert without.energy is None
+    assert "energy" not in report_text(without)
+
+
+def test_weights_that_are_fetched_take_energy_and_those_that_stay_do_not() -> None:
+    graph = specs.mlp_graph(64, (1024,) * 3)
+    memory = OffChipMemory(bytes_per_second=1e11)
+    for sram, n_bytes in ((1024 * 1024, 0), (256 * 1024, 2 * (1024 + 1) * 1024 * 2)):
+        chip = with_energy(CHIP, off_chip_byte_pj=5).model_copy(update={"memory": memory, "sram_bytes": sram})
+        plan = plan_module(graph, chip)
+        energy = build_report(plan, chip).energy
+        assert energy is not None
+        assert energy.off_chip == pytest.approx(5e-12 * n_bytes), plan.fetches
+
+
+def test_energy_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text("based_on: test-4\nname: none\nenergy: {mac_pj: 0}\n")
+    with pytest.raises(InputError, match="nothing takes energy"):
+        load_chip(path)
