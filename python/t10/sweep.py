@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ from t10.core.trust.files import DOCUMENT_BYTES, read_text
 from t10.core.trust.schema import Size, explain
 from t10.errors import InfeasiblePlanError, InputError
 from t10.version import VERSION
+
+if TYPE_CHECKING:
+    from t10.report import Report
+    from t10.staged import StagedExecutable
 
 MOST_CHIPS = 10_000
 RANGE, STEPS = "..", ":"
@@ -48,8 +52,9 @@ class Point(BaseModel):
     """A model on one chip: `setting` is what differs; where it does not fit, `reason` says why, and numbers are 0.
 
     `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
-    `core_gbytes_per_second` what the busiest core then receives, `used_bytes` the most of a core that is in use at
-    once, `gap` what a better choice could save at most.
+    `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
+    that is in use at once, `gap` what a better choice could save at most. Of `n_stages` above 1, cycles are those from
+    a request to its result, and `gap` is that of the time from one result to the next.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -63,6 +68,8 @@ class Point(BaseModel):
     core_gbytes_per_second: float = 0.0
     used_bytes: Size = 0
     gap: float = 0.0
+    n_stages: Size = 1
+    results_per_second: float = 0.0
 
 
 class _Head(BaseModel):
@@ -135,27 +142,60 @@ def chips_of(base: str, varied: Sequence[Varied]) -> dict[Setting, ChipSpec]:
 
 
 def plan_point(model: str, chip: ChipSpec, options: Mapping[str, Any], setting: Setting) -> Point:
-    """Return a model planned on a chip: the call that executors carry. `options` are those of `t10.compile`."""
+    """Return a model planned on a chip: the call that executors carry.
+
+    `options` are those of `t10.compile`, or where `stages` is among them of `t10.compile_stages`.
+    """
     from t10.driver import compile
+    from t10.staged import compile_stages
 
     try:
-        report = compile(model, chip, **options).report()
+        if "stages" in options:
+            found = _of_stages(compile_stages(model, chip, **options))
+        else:
+            found = _of_report(compile(model, chip, **options).report())
     except InfeasiblePlanError as error:
         return Point(setting=setting, chip=_digest(chip), reason=f"does not fit: {error.message}")
-    moved = report.total_cycles - report.cycles.compute
-    traffic = report.traffic_bytes
-    n_moved = traffic.relayout + traffic.setup + traffic.shift + traffic.reduce
-    seconds = moved / chip.clock_hz
-    return Point(
-        setting=setting,
-        chip=_digest(chip),
-        cycles=report.total_cycles,
-        microseconds=round(report.total_milliseconds * 1e3, 3),
-        moved_share=round(moved / max(report.total_cycles, 1), 4),
-        core_gbytes_per_second=round(n_moved / seconds / 1e9, 3) if seconds else 0.0,
-        used_bytes=report.peak_bytes,
-        gap=round((report.optimality and report.optimality.gap) or 0.0, 5),
-    )
+    return Point(setting=setting, chip=_digest(chip), **found)
+
+
+def _of_report(report: Report) -> dict[str, Any]:
+    """Return the numbers of a model on one chip."""
+    total = report.total_cycles
+    return {
+        "cycles": total,
+        "microseconds": round(report.total_milliseconds * 1e3, 3),
+        **_moved((report,), total),
+        "used_bytes": report.peak_bytes,
+        "gap": round((report.optimality and report.optimality.gap) or 0.0, 5),
+        "results_per_second": round(report.chip.clock_hz / total, 3) if total else 0.0,
+    }
+
+
+def _of_stages(found: StagedExecutable) -> dict[str, Any]:
+    """Return the numbers of a model in stages."""
+    whole, reports = found.report(), [each.report() for each in found.executables]
+    return {
+        "cycles": whole.latency_cycles,
+        "microseconds": round(whole.latency_cycles / whole.clock_hz * 1e6, 3),
+        **_moved([reports[stage.plan] for stage in whole.stages], whole.latency_cycles),
+        "used_bytes": max(stage.peak_bytes for stage in whole.stages),
+        "gap": round(1 - whole.bound_cycles / whole.interval_cycles, 5) if whole.interval_cycles else 0.0,
+        "n_stages": len(whole.stages),
+        "results_per_second": whole.results_per_second,
+    }
+
+
+def _moved(reports: Sequence[Report], total: int) -> dict[str, float]:
+    """Return in which part of the cycles nothing is computed, and the rate at which the busiest cores then receive."""
+    computing = sum(report.cycles.compute for report in reports)
+    seconds = sum((each.total_cycles - each.cycles.compute) / each.chip.clock_hz for each in reports)
+    traffic = [report.traffic_bytes for report in reports]
+    n_moved = sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic)
+    return {
+        "moved_share": round(1 - computing / max(total, 1), 4),
+        "core_gbytes_per_second": round(n_moved / seconds / 1e9, 3) if seconds else 0.0,
+    }
 
 
 def sweep(

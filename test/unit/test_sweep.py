@@ -14,6 +14,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.driver import compile
 from t10.errors import InputError
+from t10.staged import compile_stages
 from t10.sweep import Point, chips_of, parse_varied, sweep
 
 MODEL = Path(__file__).resolve().parents[2] / "examples/models/conv.onnx"
@@ -176,3 +177,37 @@ def test_off_chip_memory_is_varied_like_any_other_number() -> None:
     assert latencies == [1, 1024]
     with pytest.raises(InputError, match=r"a field of .*memory\.channels.*hbm_bandwidth"):
         parse_varied("nothing=1", base)
+
+
+def test_a_model_in_stages_is_planned_for_every_chip(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A point says what `t10.compile_stages` says of the same chip; stages come with options of their own."""
+    model = MODEL.with_name("mlp.onnx")
+    command = [
+        "sweep",
+        str(model),
+        "--chip",
+        "test-2x4",
+        "--vary",
+        "sync_cycles=90,900",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    assert main([*command, "--stages", "2"]) == 0
+    assert "results/s" in capsys.readouterr().out
+    header, *lines = (tmp_path / "out/sweep.csv").read_text().splitlines()
+    rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+    for row in rows:
+        chip = load_chip(f"test-2x4:sync_cycles={row['sync_cycles']}")
+        staged = compile_stages(model, chip, stages=2)
+        assert int(row["cycles"]) == staged.staged.latency_cycles
+        assert float(row["results_per_second"]) == pytest.approx(staged.staged.results_per_second, rel=1e-3)
+        computing = sum(each.active.cycles.compute for plan in staged.plans for each in plan.operators)
+        assert float(row["moved_share"]) == pytest.approx(
+            1 - computing / staged.staged.latency_cycles, abs=1e-4
+        )
+        assert (row["n_stages"], len(staged.plans)) == ("2", 2)
+    assert float(rows[0]["results_per_second"]) > float(rows[1]["results_per_second"])
+    assert main([*command, "--stages", "2", "--program"]) == 2
+    assert main([*command[:-1], str(tmp_path / "other"), "--stage-level", "chip"]) == 2

@@ -259,6 +259,7 @@ def _add_sweep(
 ) -> None:
     sweep = commands.add_parser("sweep", parents=[common, whole_model], help="plan a model for several chips")
     sweep.add_argument("model", type=Path, help="ONNX model, text of onnx-mlir, or linalg on tensors")
+    add_stages(sweep)
     sweep.add_argument(
         "--vary",
         dest="varied",

@@ -13,6 +13,7 @@ from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
 from t10.report.sweep import sweep_plot
@@ -23,6 +24,7 @@ POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
 
 def run_sweep(arguments: Arguments) -> int:
     """Plan a model on chips that differ in what is varied; write and print what it costs on each."""
+    check_stages(arguments, is_program_wanted=arguments.program)
     base = chip_name_of(arguments)
     chips = chips_of(base, [parse_varied(text, load_chip(base)) for text in arguments.varied])
     folder = arguments.folder
@@ -37,13 +39,18 @@ def run_sweep(arguments: Arguments) -> int:
         "bounds": bounds_of(arguments),
         "keep_f64": arguments.keep_f64,
         "partials": partials_of(arguments),
-        "program": arguments.program,
-        "plan": arguments.plan,
-        "codelets": arguments.codelets,
         "frontend": arguments.frontend,
         "frontend_flags": arguments.frontend_flags,
         "cache": None if cache is None else cache.folder,
     }
+    if arguments.stages:
+        options |= {"stages": arguments.stages, "level": arguments.stage_level}
+    else:
+        options |= {
+            "program": arguments.program,
+            "plan": arguments.plan,
+            "codelets": arguments.codelets,
+        }
     with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:
         points = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
     write_text(folder / TABLE_FILE, csv_text(points))
@@ -65,9 +72,9 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
 
 
 def _table(points: Sequence[Point]) -> Table:
-    table = new_table(
-        *(name for name, _ in points[0].setting), "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap"
-    )
+    in_stages = ("stages", "results/s") if any(point.n_stages > 1 for point in points) else ()
+    named = (name for name, _ in points[0].setting)
+    table = new_table(*named, *in_stages, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap")
     for point in points:
         values = [value for _, value in point.setting]
         if point.reason:
@@ -75,6 +82,7 @@ def _table(points: Sequence[Point]) -> Table:
             continue
         table.add_row(
             *values,
+            *((f"{point.n_stages}", f"{point.results_per_second:,.1f}") if in_stages else ()),
             f"{point.microseconds:,.1f}",
             f"{point.cycles:,}",
             f"{point.moved_share:.0%}",

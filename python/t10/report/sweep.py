@@ -15,7 +15,11 @@ WIDE = 8
 
 
 def sweep_plot(points: Sequence[Point]) -> str:
-    """Return time against the field that takes most values as SVG text, a line per value of the others."""
+    """Return time against the field that takes most values as SVG text, a line per value of the others.
+
+    Of models in stages, results per second instead of time.
+    """
+    in_stages = any(point.n_stages > 1 for point in points)
     names = [name for name, _ in points[0].setting]
     n_values = [len({point.setting[place][1] for point in points}) for place in range(len(names))]
     place = n_values.index(max(n_values)) if names else 0
@@ -27,14 +31,16 @@ def sweep_plot(points: Sequence[Point]) -> str:
             continue
         others = ", ".join(f"{name} {value}" for n, (name, value) in enumerate(point.setting) if n != place)
         at = _number(point.setting[place][1]) if names else 0.0
-        lines.setdefault(others, []).append((at, point.microseconds))
+        lines.setdefault(others, []).append(
+            (at, point.results_per_second if in_stages else point.microseconds)
+        )
     for name, line in lines.items():
         axes.plot(*zip(*sorted(line), strict=True), marker="o", label=label(name))
     found = [at for line in lines.values() for at, _ in line]
     if found and min(found) > 0 and max(found) >= WIDE * min(found):
         axes.set_xscale("log", base=2)
     axes.set_xlabel(label(names[place]) if names else "")
-    axes.set_ylabel("modelled microseconds")
+    axes.set_ylabel(f"modelled {'results per second' if in_stages else 'microseconds'}")
     axes.set_ylim(bottom=0)
     if len(lines) > 1:
         axes.legend(frameon=False)
