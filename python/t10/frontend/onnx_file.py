@@ -225,6 +225,8 @@ def _prepared(
 
 def _as_looked_at(model: Any, source: str) -> Any:
     """Return a model of which nodes were taken out, the others as they would be lowered."""
+    expand_unsigned(model)
+    model = infer_shapes(model, source)
     expand_selections(model)
     return infer_shapes(model, source)
 
