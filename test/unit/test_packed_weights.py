@@ -145,6 +145,20 @@ def test_neighbours_lie_along_an_axis_that_is_even(shape: tuple[int, int]) -> No
     assert sum(v.nbytes for name, v in kept.items() if name.endswith(".w")) == weights.size // 2
 
 
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_neighbours_are_columns_of_the_product(*, is_transposed: bool) -> None:
+    """Rows along the sum stay rows, of which a weight has 24."""
+    weights = RANDOM.integers(-8, 8, (40, 24) if is_transposed else (24, 40)).astype(ml_dtypes.int4)
+    nodes = [make("DequantizeLinear", ["w", "s"], ["d"]), make("MatMul", ["x", "d"], ["y"])]
+    if is_transposed:
+        nodes[1:] = [make("Transpose", ["d"], ["t"]), make("MatMul", ["x", "t"], ["y"])]
+    constants = {"w": weights, "s": np.array(0.5, np.float32)}
+    kept = agree(model_of(nodes, constants, (3, 24)), np.ones((3, 24), np.float32))
+    assert [v.shape for name, v in kept.items() if name.endswith(".w")] == [
+        (20, 1, 24) if is_transposed else (24, 20, 1)
+    ]
+
+
 def test_weights_that_nothing_divides_take_a_byte_each() -> None:
     weights = RANDOM.integers(-8, 8, (23, 45)).astype(ml_dtypes.int4)
     nodes = [make("DequantizeLinear", ["w", "s"], ["d"]), make("MatMul", ["x", "d"], ["y"])]
