@@ -5,7 +5,8 @@
     func.func @f(%arg0: tensor<6x8xf16, #layout>) ...
 
 Attributes defined in Python cannot ask MLIR's printer for an alias, so this rewrites its text; the result is the same
-module when it is read back.
+module when it is read back. Tables of more than 100 integers, which MLIR prints as the digits of their bytes, are
+numbers up to 1,024.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
 
 _KINDS = ("grid", "linear", "layout", "plan")
 """Each only names those before it."""
@@ -24,6 +28,8 @@ _TOKEN = re.compile(
 )
 _PLAN = re.compile(rf"#rtensor\.plan<{_BODY}>")
 _ALIAS = re.compile(r"#\w+ = .*\n")
+_DIGITS = re.compile(r'dense<"0x([0-9A-F]+)"> : tensor<((?:\d+x)+)i(8|16|32|64)>')
+_MOST_NUMBERS = 1024
 
 
 def with_aliases(text: str) -> str:
@@ -32,6 +38,7 @@ def with_aliases(text: str) -> str:
     Names are `#grid`, `#grid1`, ..., `#layout`, ... in the order of first use; they stand behind MLIR's own. Candidates
     are plans that stand where they are, but for those of repeated layers.
     """
+    text = _DIGITS.sub(_numbers, text)
     names = _Names(Counter(_PLAN.findall(text)))
     text = _TOKEN.sub(names.named, text)
     # MLIR's own aliases come first: layouts name affine maps.
@@ -39,6 +46,16 @@ def with_aliases(text: str) -> str:
     while (match := _ALIAS.match(text, end)) is not None:
         end = match.end()
     return text[:end] + "".join(line for kind in _KINDS for line in names.definitions[kind]) + text[end:]
+
+
+def _numbers(match: re.Match[str]) -> str:
+    """Return a table of integers as numbers, a long one as it is."""
+    digits, extents, n_bits = match.groups()
+    shape = [int(extent) for extent in extents.split("x")[:-1]]
+    if prod(shape) > _MOST_NUMBERS or prod(shape) * int(n_bits) != 4 * len(digits):
+        return match[0]
+    values = np.frombuffer(bytes.fromhex(digits), f"<i{int(n_bits) // 8}").reshape(shape)
+    return f"dense<{values.tolist()}> : tensor<{extents}i{n_bits}>"
 
 
 @dataclass

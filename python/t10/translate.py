@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from t10.core.device import DeviceProgram
-from t10.core.guard import ended_clearly, reading
+from t10.core.guard import ended_clearly, parsing, reading
 from t10.core.streams import exit_code_of_output, write_stdout
 from t10.core.trust.files import MODEL_BYTES, decoding, read_bytes
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
@@ -165,7 +165,7 @@ def _program(source: str) -> DeviceProgram:
     text = mlir_text(data, shown)
     with new_context(), ir.Location.unknown():
         try:
-            with reading(shown):
+            with reading(shown), parsing(data):
                 module = ir.Module.parse(text or data)
         except ir.MLIRError as error:
             reason = " ".join(str(error).split())

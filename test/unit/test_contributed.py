@@ -170,9 +170,10 @@ def test_rotary_embedding(seed: int) -> None:
     ("bits", "zeros"),
     [(2, "none"), (2, "packed"), (4, "none"), (4, "packed"), (4, "floats"), (8, "none"), (8, "packed")],
 )
-def test_products_with_packed_weights(bits: int, zeros: str) -> None:
+@pytest.mark.parametrize("rows", [40, 48], ids=["part_of_a_block", "whole_blocks"])
+def test_products_with_packed_weights(bits: int, zeros: str, rows: int) -> None:
     draw = Drawn(bits)
-    block, rows, columns = 16, 40, 24
+    block, columns = 16, 24
     blocks = -(-rows // block)
     inputs: dict[str, Array | None] = {
         "a": draw.array(2, 3, rows),

@@ -48,6 +48,21 @@ def test_a_signal_while_a_file_is_read_is_an_error_of_the_file(number: signal.Si
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_file_that_takes_too_long_to_parse_is_an_error_of_the_file() -> None:
+    ended = _run(
+        "from t10.core import guard\n"
+        "guard._PARSING_SECONDS = 0.1\n"
+        "with guard.ended_clearly('t10'), guard.reading('m.mlirbc'):\n"
+        "  with guard.parsing(b''): pass\n"
+        "  sum(range(10**7))\n"
+        "  with guard.parsing(b''):\n"
+        "    while True: pass"
+    )
+    assert ended.returncode == InputError.exit_code
+    assert ended.stderr.startswith("t10: error: m.mlirbc: ")
+    assert "(out of time: " in ended.stderr
+
+
 def test_a_signal_elsewhere_is_a_defect() -> None:
     ended = _run(
         "import os; from t10.core.guard import ended_clearly, reading\n"

@@ -261,3 +261,15 @@ def test_a_declared_type_of_other_bits_is_an_input_error(tmp_path: Path) -> None
     edited = executable.module.replace("t10.type = ui8", "t10.type = ui16")
     with pytest.raises(InputError, match="declared of type ui16"):
         replace(executable, module=edited).of_module("module.mlir")
+
+
+def test_words_beside_a_node_that_is_refused_are_looked_at_with_a_sign() -> None:
+    """The importer ends the process at words without a sign."""
+    for kind in (TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64):
+        nodes = [helper.make_node("Greater", ["x", "y"], ["g"]), helper.make_node("NoOperator", ["g"], ["z"])]
+        ends = [helper.make_tensor_value_info(name, kind, (3,)) for name in ("x", "y")]
+        made = [helper.make_tensor_value_info("z", TensorProto.BOOL, (3,))]
+        model = helper.make_model(helper.make_graph(nodes, "g", ends, made))
+        with pytest.raises(UnsupportedOpError, match="NoOperator") as caught:
+            import_proto(model, source="m")
+        assert "Greater" not in str(caught.value)

@@ -18,7 +18,7 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr std::array<int, 5> kSignals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+constexpr std::array<int, 6> kSignals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
 constexpr std::size_t kStackBytes = 64 * 1024;
 
 // A message per signal, so that the handler has nothing to put together.
@@ -48,7 +48,8 @@ std::string with_name(std::string text, const char *name) {
 }
 
 void arm(const std::string &text, int code) {
-  constexpr std::array<const char *, kSignals.size()> names{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"};
+  constexpr std::array<const char *, kSignals.size()> names{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT",
+                                                           "out of time"};
   static std::vector<char> stack(kStackBytes);
   for (std::size_t i = 0; i < kSignals.size(); ++i) texts[i] = with_name(text, names[i]);
   exit_code = code;

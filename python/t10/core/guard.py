@@ -11,6 +11,7 @@ how their process ends.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -21,6 +22,8 @@ _DEFECT = (
     "{program}: internal error: SIGNAL in native code\n"
     "{program}: this is a defect of T10: please report it with the command, the model and what --debug prints\n"
 )
+_PARSING_SECONDS = 10
+_PARSED_PER_SECOND = 1 << 18
 _HINT = "the file breaks a rule that it takes for granted"
 
 
@@ -67,3 +70,19 @@ def reading(source: str) -> Generator[None]:
     finally:
         if program:
             _guard.arm(_DEFECT.format(program=program), EXIT_INTERNAL)
+
+
+@contextmanager
+def parsing(data: bytes | str) -> Generator[None]:
+    """Bound the time in which native code parses `data`, in a command, within `reading`.
+
+    Bytecode of a few KiB, damaged, can take hours: types that name each other are read again and again.
+    """
+    is_timed = bool(_Armed.program) and hasattr(signal, "setitimer")
+    if is_timed:
+        signal.setitimer(signal.ITIMER_VIRTUAL, _PARSING_SECONDS + len(data) / _PARSED_PER_SECOND)
+    try:
+        yield
+    finally:
+        if is_timed:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from t10.core.guard import parsing
 from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
@@ -24,7 +25,8 @@ def read_linalg(data: bytes, source: str, context: Any) -> ImportedModel:
     """
     with context:
         try:
-            module = ir.Module.parse(data)
+            with parsing(data):
+                module = ir.Module.parse(data)
         except ir.MLIRError as error:
             raise InputError(f"{source} cannot be parsed: {error}") from error
     return named_model(module, source)

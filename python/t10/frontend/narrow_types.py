@@ -18,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import inliner, numpy_helper
 
-from t10.frontend.narrow_casts import Writer
+from t10.frontend.narrow_casts import INTEGERS, Writer
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 from t10.frontend.shapes import infer_shapes
@@ -46,6 +46,7 @@ def widen_types(model: Any, weights: Weights, source: str) -> Any:
         return model
     if model.functions:
         model = inliner.inline_local_functions(model)
+    weights.bits.update(_few_bits(model, weights))
     copy = type(model)()
     copy.CopyFrom(model)
     _widen_graph(model.graph, infer_shapes(copy, source).graph, {}, {})
@@ -54,6 +55,15 @@ def widen_types(model: Any, weights: Weights, source: str) -> Any:
         if values is not None:
             weights.values[name] = widened(values)
     return model
+
+
+def _few_bits(model: Any, weights: Weights) -> dict[str, int]:
+    """Return the bits of weights that are integers of few."""
+    names = frozenset(weights.names)
+    kinds = {v.name: v.type.tensor_type.elem_type for v in model.graph.input if v.name in names}
+    return {
+        name: int(_T.DataType.Name(kind).lstrip("UINT")) for name, kind in kinds.items() if kind in INTEGERS
+    }
 
 
 def widened(values: Array) -> Array:

@@ -24,6 +24,8 @@ from t10.frontend.constant_inputs import computed_constants
 from t10.frontend.contributed import READ, rewrite_contributed
 from t10.frontend.data_dependent import data_dependent
 from t10.frontend.declared import use_declared_shapes
+from t10.frontend.few_bits import OPSET as MASKS_FROM
+from t10.frontend.few_bits import pack_weights
 from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
@@ -34,7 +36,7 @@ from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.narrow_types import widen_types
 from t10.frontend.opsets import plain_domain, raise_opset
-from t10.frontend.packed_weights import widen_weights
+from t10.frontend.packed_weights import has_packed, widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
@@ -184,6 +186,8 @@ def _prepared(
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
     model = widen_types(model, weights, source)
+    if has_packed(model):
+        model = raise_opset(model, MASKS_FROM)
     widen_weights(model, weights)
     if dtype != HALF:  # In f16 the sums of integers would be no integers.
         expand_contributed(model)
@@ -203,6 +207,8 @@ def _prepared(
     refused += _taken_out(model, unknown_operators(model, source, READ))
     lift_weights(model, weights)
     model = bound_results(infer_shapes(model, source), bounds, source)
+    if pack_weights(model, weights):
+        model = infer_shapes(model, source)
     check_sizes(model, source)
     while any(step(model) for step in _STEPS):
         model = infer_shapes(model, source)
@@ -219,6 +225,8 @@ def _prepared(
 
 def _as_looked_at(model: Any, source: str) -> Any:
     """Return a model of which nodes were taken out, the others as they would be lowered."""
+    expand_unsigned(model)
+    model = infer_shapes(model, source)
     expand_selections(model)
     return infer_shapes(model, source)
 

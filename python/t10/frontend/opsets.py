@@ -33,8 +33,8 @@ def plain_domain(model: Any) -> None:
                 waiting.extend(graph.node for graph in (attribute.g, *attribute.graphs) if graph.node)
 
 
-def raise_opset(model: Any) -> Any:
-    """Return the model in opset 13 at least, and in an IR version in which constants are no inputs.
+def raise_opset(model: Any, least: int = OLDEST) -> Any:
+    """Return the model in an opset at least, and in an IR version in which constants are no inputs.
 
     A model that ONNX cannot convert is returned as it is: its operators may be lowered all the same.
     """
@@ -42,10 +42,10 @@ def raise_opset(model: Any) -> Any:
     version = next(
         (entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST
     )
-    if version >= OLDEST or model.functions:
+    if version >= least or model.functions:
         return model
     try:
-        converted: Any = version_converter.convert_version(model, OLDEST)
+        converted: Any = version_converter.convert_version(model, least)
         _onnx.checker.check_model(converted)
     except (
         RuntimeError,

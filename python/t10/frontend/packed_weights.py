@@ -27,6 +27,11 @@ _BITS = (2, 4, 8)
 Array = NDArray[Any]
 
 
+def has_packed(model: Any) -> bool:
+    """Return whether a model reads numbers that are packed in bytes."""
+    return any(node.domain == DOMAIN and (DOMAIN, node.op_type) in _WRITERS for node in model.graph.node)
+
+
 def widen_weights(model: Any, weights: Weights) -> None:
     """Replace, in place, nodes that read bits packed in bytes, and biases that are dequantised."""
     store = _Store(model.graph, weights)
@@ -70,9 +75,11 @@ class _Store:
         small = next((t for t in self.graph.initializer if t.name == name), None)
         return numpy_helper.to_array(small) if small is not None else self.weights.values.get(name)
 
-    def derived(self, name: str, word: str, change: Callable[[Array], Array]) -> str:
+    def derived(self, name: str, word: str, change: Callable[[Array], Array], bits: int = 8) -> str:
         """Return the name of a constant made of another; one without values makes one without."""
         made = f"{name}.{word}"
+        if bits < 8:
+            self.weights.bits[made] = bits
         if made in self.taken:
             return made
         self.taken.add(made)
@@ -126,7 +133,7 @@ def _matmul(node: Any, store: _Store) -> list[Any] | None:
     stem = node.output[0]
     name = node.name or stem
     inputs = [
-        store.derived(packed, f"{columns}x{rows}", values),
+        store.derived(packed, f"{columns}x{rows}", values, bits),
         store.derived(scales, f"by_{columns}", lambda array: array.reshape(columns, blocks).T),
     ]
     if zeros:
@@ -164,7 +171,7 @@ def _gather(node: Any, store: _Store) -> list[Any] | None:
             numbers = unpacked(array, bits, array.shape[-1] * 8 // bits)
             return numbers if zeros else (numbers.astype(np.int16) - middle).astype(np.int8)
 
-        data = store.derived(data, "values", values)
+        data = store.derived(data, "values", values, bits)
         if zeros and bits < 8:
             zeros = store.derived(zeros, "values", lambda array: unpacked(array, bits, n_blocks))
     make = onnx.helper.make_node

@@ -35,12 +35,14 @@ _FLOATS = frozenset(
 class Weights:
     """The weights found so far: every name in order of discovery, and the values that exist.
 
-    `mapped` holds values that are mapped into memory and belong to initializers that are not lifted yet.
+    `mapped` holds values that are mapped into memory and belong to initializers that are not lifted yet; `bits` those
+    of numbers in bytes that need fewer than 8.
     """
 
     names: list[str] = field(default_factory=list[str])
     values: dict[str, NDArray[np.generic]] = field(default_factory=dict[str, NDArray[np.generic]])
     mapped: dict[str, NDArray[np.generic]] = field(default_factory=dict[str, NDArray[np.generic]])
+    bits: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def stays_constant(data_type: int, shape: tuple[int, ...]) -> bool:

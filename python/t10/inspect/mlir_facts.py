@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from t10.core.guard import reading
+from t10.core.guard import parsing, reading
 from t10.core.trust.files import MODEL_BYTES, read_bytes
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir, new_context, signature_attributes
@@ -28,7 +28,7 @@ def mlir_facts(file: Path) -> ModelFacts:
     is_onnx = holds_onnx(text)
     with new_context(allow_unregistered=True):
         try:
-            with reading(str(file)):
+            with reading(str(file)), parsing(data):
                 module = ir.Module.parse(normalize(text) if is_onnx else data)
         except ir.MLIRError as error:
             raise InputError(f"{file} cannot be parsed: {error}") from error

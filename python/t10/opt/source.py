@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t10.core.guard import reading
+from t10.core.guard import parsing, reading
 from t10.core.trust.files import MODEL_BYTES, read_bytes
 from t10.dialect.mlir import ir
 from t10.errors import InputError
@@ -92,6 +92,7 @@ def _parsed(piece: InputPart) -> Any:
         from t10.frontend.onnx_text import refuse_krnl
 
         refuse_krnl(piece.text or "", display_name(piece.path or "-"))
-    if piece.path is not None and Path(piece.path).is_file():
-        return ir.Module.parseFile(piece.path)
-    return ir.Module.parse(piece.data)
+    with parsing(piece.data):
+        if piece.path is not None and Path(piece.path).is_file():
+            return ir.Module.parseFile(piece.path)
+        return ir.Module.parse(piece.data)

@@ -43,12 +43,14 @@ def _spread(site: Site, name: str, shape: Shape, of: Shape, axis: int, block: in
     return site.slice(joined, axis, 0, of[axis]) if shape[axis] * block > of[axis] else joined
 
 
-def _block(site: Site, shape: Shape, of: Shape, axis: int) -> int:
+def block_of(site: Site, shape: Shape, of: Shape, axis: int) -> int:
+    """Return how many elements along an axis have a scale in common, 0 for a scale without blocks."""
     size = int(site.option("block_size", 0))
     return size or (-(-of[axis] // shape[axis]) if len(shape) == len(of) and len(of) > axis else 0)
 
 
-def _axis(site: Site, rank: int) -> int:
+def axis_of(site: Site, rank: int) -> int:
+    """Return the axis that a row of scales belongs to."""
     return int(site.option("axis", 1)) % rank if rank else 0
 
 
@@ -57,8 +59,8 @@ def _parameter(site: Site, place: int, of: Shape, kind: int) -> str | None:
     shape = site.shape(place)
     if shape is None:
         return None
-    axis = _axis(site, len(of))
-    spread = _spread(site, site.input(place), shape, of, axis, _block(site, shape, of, axis))
+    axis = axis_of(site, len(of))
+    spread = _spread(site, site.input(place), shape, of, axis, block_of(site, shape, of, axis))
     return spread if site.kind(place) == kind else site.cast(spread, kind)
 
 
