@@ -60,7 +60,11 @@ def _sizes(width: int, heads: int, inner: int, length: int = CONTEXT, **more: in
     return Sizes(batch=1, length=length, width=width, heads=heads, inner=inner, **more)
 
 
-BERT_LAYER_BYTES = 2 * (4 * 1024 * 1025 + 1024 * 4096 + 4096 + 4096 * 1024 + 1024 + 4 * 1024)
+def _layer_bytes(width: int, inner: int) -> int:
+    """Return the bytes of an encoder layer's weights: four products, two more, two normalisations."""
+    return 2 * (4 * (width + 1) * width + (width + 1) * inner + (inner + 1) * width + 4 * width)
+
+
 MODELS = {
     "retnet-1.3b": Model(
         lambda: transformers.retnet(DTYPE, _sizes(2048, 8, 4096), value_size=512)
@@ -74,8 +78,14 @@ MODELS = {
         lambda: transformers.bert(DTYPE, _sizes(1024, 16, 4096, 128, layers=1, words=30522)),
         (ROLLER, SPLIT),
         "1 of 24 equal layers",
-        23 * BERT_LAYER_BYTES // 1472,
+        23 * _layer_bytes(1024, 4096) // 1472,
         "/layer0",
+    ),
+    "vit-b32": Model(
+        lambda: vision.vit(DTYPE, _sizes(768, 12, 3072, layers=1), picture=224, patch=32, classes=1000),
+        part="1 of 12 equal layers",
+        kept_bytes=11 * _layer_bytes(768, 3072) // 1472,
+        layer="/layer0",
     ),
 }  # fmt: skip
 
@@ -229,8 +239,8 @@ def section() -> str:
 
 Models with random weights under the plans whose modelled times are printed here: every operator, all its tiles on all
 cores, from the first input to the outputs, which must be those of ONNX Runtime in f32, or nothing is printed.
-Differences are parts of the largest output. Of BERT-large one layer is executed, beside as much memory as the weights
-of the others take. Of Roller's other plans (larger language models, ViT, NeRF's frame, larger batches) six tiles of
+Differences are parts of the largest output. Of BERT-large and ViT one layer is executed, beside as much memory as the
+weights of the others take. Of Roller's other plans (larger language models, NeRF's frame, larger batches) six tiles of
 every different operator are executed, of PopART's other plans none.
 
 {table(headings, rows)}
