@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log
 
+from paper.part_reasons import why_bandwidth, why_nerf_fits, why_operators, why_popart, why_share
 from paper.results import Key
 from paper.systems import FRAME, Row
 from t10.chip import load_chip
@@ -22,7 +23,6 @@ PUBLISHED_CYCLES = {
 }
 """What the authors' planner predicts: cycles, and about those of compute."""
 PAPER_SPEEDUP = 1.69
-GUESS = "perhaps: "
 NEAR = 1.2
 """An average agrees within this factor; it was chosen when some of the rows were known."""
 
@@ -141,14 +141,13 @@ def _speed(known: Known) -> list[Claim]:
     ratios = known.speedups(POPART, SPLIT)
     if ratios:
         text = f"{mean(ratios.values()):.2f}x over {len(ratios)}"
-        why = GUESS + "our stand-in for PopART has our codelets and exact costs"
         found.append(
             Claim(
                 "Roller against PopART",
                 "1.38x",
                 text,
                 1.38 / NEAR <= mean(ratios.values()) <= 1.38 * NEAR,
-                why,
+                why_popart(),
             )
         )
     return found
@@ -163,7 +162,7 @@ def _shares(known: Known) -> list[Claim]:
         shares = [100 * row.transfer_cycles / row.cycles for row in rows]
         text = ", ".join(f"{row.model}-{row.batch} {s:.0f} %" for row, s in zip(rows, shares, strict=True))
         agrees = min(shares) >= low and max(shares) <= high
-        why = "" if agrees else GUESS + "our codelets compute faster than the paper's cores"
+        why = f"{why_share(system)}{_published_shares(rows) if system == PUBLISHED else ''}"
         found.append(Claim(f"transfer share, {system}", f"{low}-{high} %", text, agrees, why))
         speeds = [bytes_per_nanosecond(row) for row in rows if row.transfer_cycles]
         paper = "4.42-4.73 GB/s" if system in (PUBLISHED, OURS) else "2.61-3.87 GB/s"
@@ -174,10 +173,20 @@ def _shares(known: Known) -> list[Claim]:
                 paper,
                 text,
                 float(paper[:4]) <= min(speeds) and max(speeds) <= float(paper[5:9]),
-                GUESS + "300 cycles of synchronisation in every small phase",
+                why_bandwidth(system),
             )
         )
     return found
+
+
+def _published_shares(rows: list[Row]) -> str:
+    """Return the shares that models would have if they computed as slowly as the authors' planner says."""
+    shares = [
+        f"{row.model} {row.transfer_cycles / (row.transfer_cycles + PUBLISHED_CYCLES[row.model][1]):.0%}"
+        for row in rows
+        if row.batch == 1 and row.model in PUBLISHED_CYCLES
+    ]
+    return f"; with the published cycles of compute: {', '.join(shares)}" if shares else ""
 
 
 def _per_operator(known: Known) -> list[Claim]:
@@ -197,7 +206,7 @@ def _per_operator(known: Known) -> list[Claim]:
                     "> 80 % faster, < 10 % slower, up to 10.79x",
                     text,
                     better > 0.8 and worse < 0.1,
-                    GUESS + "operators are charged for relayouts; a shared memory begins with equal shares",
+                    why_operators(),
                 )
             )
     return found
@@ -211,7 +220,7 @@ def _sizes(known: Known) -> list[Claim]:
     ]
     text = "; ".join(failed) or "everything that was tried fits"
     is_nerf = any(line.startswith(FRAME) for line in failed)
-    why = GUESS + "our stand-in keeps no second copy of a layer's result"
+    why = why_nerf_fits(known.row(FRAME, 1, POPART))
     found = (
         [Claim("PopART cannot run NeRF", "a cross at any batch", text, is_nerf, why)] if known.rows else []
     )

@@ -8,11 +8,15 @@ from typing import Any
 
 from paper import (
     part_accuracy,
+    part_batches,
     part_constraints,
+    part_executed,
     part_fronts,
     part_gpu,
     part_hbm,
     part_idle,
+    part_reasons,
+    part_regions,
     part_seconds,
     part_spaces,
     part_trajectory,
@@ -48,6 +52,10 @@ PARTS: tuple[ModuleType, ...] = (
     part_seconds,
     part_gpu,
     part_hbm,
+    part_regions,
+    part_batches,
+    part_executed,
+    part_reasons,
 )
 """What has rows of its own: each has `plan(say)`, `pictures()`, `claims()` and `section()`."""
 

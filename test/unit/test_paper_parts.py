@@ -11,10 +11,12 @@ from types import ModuleType
 import pytest
 from paper import (
     part_accuracy,
+    part_batches,
     part_constraints,
     part_data,
     part_fronts,
     part_idle,
+    part_regions,
     part_seconds,
     part_spaces,
     part_trajectory,
@@ -73,6 +75,21 @@ TINY: dict[ModuleType, dict[str, tuple[str, ...]]] = {
             "contraction,one,100,100,150",
             "contraction,one,300,300,",
             "gather,two,50,,51",
+        ),
+    },
+    part_regions: {
+        part_regions.FILE: (
+            ",".join(part_regions.FIELDS),
+            "nerf-frame,1,MatMul,/op,48,360648,188672",
+            "opt-13b,1,MatMul,/op,292216,142512,58304",
+        ),
+    },
+    part_batches: {
+        part_batches.FILE: (
+            ",".join(part_batches.FIELDS),
+            *(f'opt-13b,"{each}",8,planned,500,too large' for each in
+              ("any", "ours", "T10 as published", "Roller", "Roller, split sums")),
+            "opt-13b,PopART 0.6,0,planned,0,too large",
         ),
     },
     part_seconds: {part_seconds.FILE: (SECONDS, "nerf-frame,1,ours,4.0", "nerf-frame,1,Roller,9.0")},

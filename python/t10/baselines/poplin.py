@@ -40,14 +40,18 @@ PRICED = 8
 
 
 def plan_poplin(
-    graph: Graph, chip: ChipSpec, cost: CostModel, proportion: float = DEFAULT_PROPORTION
+    graph: Graph,
+    chip: ChipSpec,
+    cost: CostModel,
+    proportion: float = DEFAULT_PROPORTION,
+    n_priced: int = PRICED,
 ) -> ModulePlan:
     """Return a model's plan; raises `InfeasiblePlanError` where what lives and an operator's temporaries do not fit."""
     known: dict[Hashable, CostedPlan] = {}
     for spec in graph.operators:
         key = canonical(spec)
         if key not in known:
-            known[key] = fastest_within(spec, chip, cost, int(proportion * chip.sram_bytes))
+            known[key] = fastest_within(spec, chip, cost, int(proportion * chip.sram_bytes), n_priced)
     plans = tuple(known[canonical(spec)] for spec in graph.operators)
     levels = tuple(_level(spec, each) for spec, each in zip(graph.operators, plans, strict=True))
     plan = restore_module(graph, chip, cost, plans, levels)
@@ -56,7 +60,9 @@ def plan_poplin(
     return as_placed(plan, chip, cost)
 
 
-def fastest_within(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, limit_bytes: int) -> CostedPlan:
+def fastest_within(
+    spec: OperatorSpec, chip: ChipSpec, cost: CostModel, limit_bytes: int, n_priced: int = PRICED
+) -> CostedPlan:
     """Return the fastest plan without rotation whose bytes are within a limit, which doubles where there is none."""
     rows, _ = searched_partitions(spec, chip.n_cores, PlanOptions())
     ft = np.ones((len(rows), len(spec.rotatable), len(spec.axes)), np.int64)
@@ -68,7 +74,7 @@ def fastest_within(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, limit_by
             )
         limit_bytes *= 2
     order = np.lexsort((bounds.active_bytes, bounds.cycles))
-    order = order[bounds.active_bytes[order] <= limit_bytes][:PRICED]
+    order = order[bounds.active_bytes[order] <= limit_bytes][:n_priced]
     plans = [
         placed_plan(spec, tuple(rows[i].tolist()), tuple(tuple(row) for row in ft[i].tolist()))
         for i in order.tolist()

@@ -62,6 +62,12 @@ def best_tile(shared: Shared, chip: ChipSpec, cost: CostModel, room_bytes: int, 
     )
 
 
+def smallest_tile_bytes(spec: OperatorSpec, n_cores: int) -> int:
+    """Return the bytes of the smallest aligned tile."""
+    boxes = np.array(list(_tilings(spec, n_cores)), np.int64).reshape(-1, len(spec.axes))
+    return int(_operand_sizes(spec, boxes)[:, -1].min())
+
+
 def _order(timed: Timed) -> tuple[int, tuple[int, ...], int]:
     return timed.cycles, timed.tiling.lengths, timed.tiling.splits
 
@@ -184,4 +190,4 @@ def _operand_sizes(spec: OperatorSpec, boxes: Ints) -> Ints:
     return columns
 
 
-__all__ = ["BEST", "Roller", "best_tile", "tile_bytes"]
+__all__ = ["BEST", "Roller", "best_tile", "smallest_tile_bytes", "tile_bytes"]

@@ -13,9 +13,10 @@ from math import prod
 
 from t10.baselines.checked import check_tiles
 from t10.baselines.load_compute_store import Shared, Timed, tile_bytes
-from t10.baselines.roller import Roller, best_tile
+from t10.baselines.roller import Roller, best_tile, smallest_tile_bytes
 from t10.baselines.shares import Segments, share_elements
 from t10.chip import ChipSpec
+from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -82,10 +83,9 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> V
     known: dict[Hashable, Timed] = {}
     found: list[VgmOperator] = []
     n_executed = 0
-    buffer = chip.shift_buffer_bytes if system.splits_sums else 0
     for spec, regions in zip(graph.operators, regions_of(graph, chip.n_cores), strict=True):
         shared = Shared.of(graph, spec, chip.n_cores)
-        room = chip.capacity_bytes - buffer - regions.total_bytes
+        room = room_bytes(chip, system) - regions.total_bytes
         key = (_nameless(shared), room // ROOM_BYTES)
         if key not in known:
             known[key] = best_tile(shared, chip, cost, room // ROOM_BYTES * ROOM_BYTES, system)
@@ -93,6 +93,27 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> V
         sub = tile_bytes(spec, known[key].tiling)
         found.append(VgmOperator(spec.name, known[key], replace(regions, sub_bytes=sub)))
     return VgmPlan(tuple(found), len(known), n_executed)
+
+
+def room_bytes(chip: ChipSpec, system: Roller) -> int:
+    """Return what a core has for the three regions."""
+    return chip.capacity_bytes - (chip.shift_buffer_bytes if system.splits_sums else 0)
+
+
+def least_vgm_bytes(graph: Graph, n_cores: int) -> int:
+    """Return what the regions take at least: every operator with its smallest tile.
+
+    Whether a model fits is known without planning it. What a room is rounded down by counts as taken.
+    """
+    known: dict[OperatorSpec, int] = {}
+    most = 0
+    for spec, regions in zip(graph.operators, regions_of(graph, n_cores), strict=True):
+        key = canonical(spec)
+        if key not in known:
+            tile = smallest_tile_bytes(spec, n_cores)
+            known[key] = -(-tile // ROOM_BYTES) * ROOM_BYTES
+        most = max(most, regions.total_bytes + known[key])
+    return most
 
 
 def regions_of(graph: Graph, n_cores: int) -> Iterator[Regions]:
@@ -155,6 +176,8 @@ __all__ = [
     "Regions",
     "VgmOperator",
     "VgmPlan",
+    "least_vgm_bytes",
     "plan_vgm",
     "regions_of",
+    "room_bytes",
 ]
