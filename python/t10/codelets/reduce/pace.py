@@ -106,12 +106,13 @@ class Pace:
 
 def parts_paces(kernel: Kernel) -> tuple[Pace, ...]:
     """Return the pace of sums of parts (`reduce.parts`), of which every output has one pass; none for other sums."""
-    if kernel.dtypes != ("f32", "f32") or kernel.combine != "sum":
+    lanes, stored = {("f32", "f32"): (4, 2), ("f16", "f16"): (8, 4)}.get(kernel.dtypes, (0, 0))
+    if not lanes or kernel.combine != "sum":
         return ()
     old = 0 if kernel.initial else 1
-    once, vector = SLOT_CYCLES * (PARTS_SLOTS + old), SLOT_CYCLES * (2 + old)
+    once, vector = SLOT_CYCLES * (PARTS_SLOTS + old), SLOT_CYCLES * (stored + old)
     step, far = SLOT_CYCLES, NEVER
-    return (Pace("columns", 4, once, 0, step, 0, far, vector, far, vector, far, far),)
+    return (Pace("columns", lanes, once, 0, step, 0, far, vector, far, vector, far, far),)
 
 
 @dataclass(frozen=True, slots=True)
