@@ -105,10 +105,10 @@ class Pace:
 
 
 def parts_paces(kernel: Kernel) -> tuple[Pace, ...]:
-    """Return the pace of sums of parts (`reduce.parts`), of which every output has one pass; none for other sums."""
-    lanes, stored = {("f32", "f32"): (4, 2), ("f16", "f16"): (8, 4)}.get(kernel.dtypes, (0, 0))
-    if not lanes or kernel.combine != "sum":
+    """Return the pace of sums of parts (`reduce.parts`), of which every output has one pass; none of other sums."""
+    if kernel.dtypes not in (("f32", "f32"), ("f16", "f16")) or kernel.combine != "sum":
         return ()
+    lanes, stored = (4, 2) if kernel.dtypes[0] == "f32" else (8, 4)
     old = 0 if kernel.initial else 1
     once, vector = SLOT_CYCLES * (PARTS_SLOTS + old), SLOT_CYCLES * (stored + old)
     step, far = SLOT_CYCLES, NEVER
