@@ -7,8 +7,10 @@ import pytest
 
 from t10.codelets.body.expand import CONSTANT_POWERS, expand
 from t10.codelets.body.far import FAR
+from t10.codelets.count import cycles_of
 from t10.core.dtypes import numpy_dtype
-from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
+from t10.core.task import Task, TaskOperand
 from t10.sim.scalar_eval import evaluate
 
 PRIMITIVE_MATH = {f"math.{name}" for name in (
@@ -61,6 +63,37 @@ def test_functions_are_within_a_few_units_of_the_last_place(opcode: str, x: np.n
     found, expected = both(opcode, x)
     scale = 20 if opcode in ("math.cosh", "math.sinh") else 1
     np.testing.assert_allclose(found, expected, atol=ABSOLUTE, rtol=RELATIVE * scale)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "factor"), [("arith.divf", 1.4142135), ("arith.mulf", 0.7071068), ("arith.mulf", -3.0)]
+)
+def test_the_polynomial_of_erf_takes_on_a_factor(opcode: str, factor: float) -> None:
+    """Nothing but x itself and its square is then alive beside the polynomial: two points find registers."""
+    scaled = (
+        ScalarOp("const", (), "f32", constant_text(factor)),
+        ScalarOp(opcode, (0, 1), "f32"),
+        ScalarOp("math.erf", (2,), "f32"),
+    )
+    function = ScalarFunction(1, scaled, 3)
+    expanded = expand(function, ("f32",))
+    x = np.concatenate([WIDE, np.array([np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32)])
+    np.testing.assert_allclose(run(expanded, x), run(function, x), atol=ABSOLUTE, rtol=RELATIVE)
+    assert "arith.divf" not in {op.opcode for op in expanded.ops}
+    ones = ScalarOp("const", (), "f32", constant_text(1.0))
+    gelu = (ones, ScalarOp("arith.addf", (3, 4), "f32"), ScalarOp("arith.mulf", (0, 5), "f32"))
+    body = ScalarFunction(1, (*scaled, *gelu, ScalarOp("arith.truncf", (6,), "f16")), 7)
+    task = Task((528,), (TaskOperand("f32", (1,)),), TaskOperand("f16", (1,)), "none", body)
+    cycles = cycles_of(task)
+    assert cycles is not None
+    assert cycles < 16 * 528
+
+
+def test_far_factors_are_left_to_a_product() -> None:
+    """Coefficients would leave the range of f32."""
+    far = (ScalarOp("const", (), "f32", constant_text(1e6)), ScalarOp("arith.mulf", (0, 1), "f32"))
+    function = ScalarFunction(1, (*far, ScalarOp("math.erf", (2,), "f32")), 3)
+    np.testing.assert_allclose(run(expand(function, ("f32",)), WIDE), run(function, WIDE), atol=ABSOLUTE)
 
 
 @pytest.mark.parametrize("opcode", ["math.ceil", "math.round", "math.roundeven", "math.isnan", "math.isinf",

@@ -22,6 +22,9 @@ from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 """Exponents whose power is a product, a root or a quotient."""
 
+MOST_SCALED = 4.0
+"""Factors up to which, and down to whose reciprocal, coefficients of a polynomial take on those of its argument."""
+
 TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
 
 
@@ -88,6 +91,8 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
     if op.opcode == "math.fpowi":
         exponent = b.op("arith.sitofp", operands[1], dtype="f32")
         return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
+    if op.opcode == "math.erf" and op.dtype == "f32":
+        return mathematics.erf_of_scaled(b, *_scaled(b, *operands))
     if op.dtype == "f16" and op.opcode in mathematics.IN_HALF:
         return mathematics.IN_HALF[op.opcode](b, *operands)
     emit = mathematics.FOR_HALF.get(op.opcode) if op.dtype == "f16" else None
@@ -113,6 +118,17 @@ def _test(b: FunctionBuilder, opcode: str, x: int) -> int:
 def _constant(b: FunctionBuilder, value: int) -> float | None:
     op = b.ops[value - b.n_inputs] if value >= b.n_inputs else None
     return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
+
+
+def _scaled(b: FunctionBuilder, x: int) -> tuple[int, float]:
+    """Return a value and a factor near 1 whose product is x: where it is a multiple of another one, that."""
+    op = b.ops[x - b.n_inputs] if x >= b.n_inputs else None
+    if op is None or op.opcode not in ("arith.mulf", "arith.divf"):
+        return x, 1.0
+    constant = _constant(b, op.operands[1])
+    if constant is None or not 1.0 / MOST_SCALED <= abs(constant) <= MOST_SCALED:
+        return x, 1.0
+    return op.operands[0], constant if op.opcode == "arith.mulf" else 1.0 / constant
 
 
 def _constant_power(b: FunctionBuilder, x: int, exponent: float | None) -> int | None:

@@ -42,7 +42,13 @@ SPLIT = 4097.0
 
 def erf(b: FunctionBuilder, x: int) -> int:
     """Add the error function of x: tanh of x times a polynomial in x^2; largest error 1.2e-7."""
-    return b.op("math.tanh", b.multiply(x, b.polynomial(b.multiply(x, x), ERF_BY_TANH)))
+    return erf_of_scaled(b, x, 1.0)
+
+
+def erf_of_scaled(b: FunctionBuilder, x: int, factor: float) -> int:
+    """Add the error function of x times a constant, which the coefficients take on."""
+    coefficients = [each * factor ** (2 * i + 1) for i, each in enumerate(ERF_BY_TANH)]
+    return b.op("math.tanh", b.multiply(x, b.polynomial(b.multiply(x, x), coefficients)))
 
 
 def erf_in_half(b: FunctionBuilder, x: int) -> int:

@@ -20,6 +20,7 @@ from t10.codelets.nest import levels
 from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
+from t10.codelets.reduce.parts import parts
 from t10.codelets.reduce.pieces import is_counted, pieces
 from t10.codelets.reduce.shape import NEAR, Shape, estimated_slots, shapes, wide_shapes
 from t10.codelets.reduce.state import Pattern
@@ -58,7 +59,7 @@ class ReduceFamily:
         in_pieces = self.in_pieces(task, found)
         if in_pieces and not is_counted(task):
             return in_pieces[0]
-        at_once = (*self.at_once(task, found), *self.at_once(task, wide_shapes(task)))
+        at_once = (*self.at_once(task, found), *(parts(task) or self.at_once(task, wide_shapes(task))))
         return least_counted(task, (*at_once, *in_pieces))
 
     def at_once(self, task: Task, shapes: tuple[Shape, ...], most: int = MOST_SHAPES) -> list[Compiled]:

@@ -33,6 +33,8 @@ LEFT_BY_LAST_PASS = 2
 """Lines before the branch of a loop that counts in memory: there the counter is brought down and stored."""
 NEVER = 1 << 24
 """Cycles of what cannot be."""
+PARTS_SLOTS = 15
+"""Slots of sums of parts besides their vectors, and finding where the parts begin."""
 OPTIONAL = ("step", "count", "out_pace", "pace")
 """Numbers that the code loads once where they have a register, else when they are needed."""
 
@@ -100,6 +102,17 @@ class Pace:
             min(self.around, other.around),
             min(self.passed, other.passed),
         )
+
+
+def parts_paces(kernel: Kernel) -> tuple[Pace, ...]:
+    """Return the pace of sums of parts (`reduce.parts`), of which every output has one pass; none of other sums."""
+    if kernel.dtypes not in (("f32", "f32"), ("f16", "f16")) or kernel.combine != "sum":
+        return ()
+    lanes, stored = (4, 2) if kernel.dtypes[0] == "f32" else (8, 4)
+    old = 0 if kernel.initial else 1
+    once, vector = SLOT_CYCLES * (PARTS_SLOTS + old), SLOT_CYCLES * (stored + old)
+    step, far = SLOT_CYCLES, NEVER
+    return (Pace("columns", lanes, once, 0, step, 0, far, vector, far, vector, far, far),)
 
 
 @dataclass(frozen=True, slots=True)

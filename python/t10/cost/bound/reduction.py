@@ -13,7 +13,7 @@ from itertools import product as combinations
 
 import numpy as np
 
-from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace
+from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace, parts_paces
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.tile import N_WORKERS, WIDE_BYTES
@@ -163,6 +163,7 @@ class _Nest:
         found = [self.step_pace("columns", lanes, members, moving)]
         if self.is_plain and self.kernel.has_wide_sums and lanes * self.sizes[0] == WIDE_BYTES:
             found.append(self.step_pace("columns", lanes, members, moving, is_wide=True))
+            found += parts_paces(self.kernel)
         return [own for own in found if own is not None]
 
     def column(self, own: Pace, column: WalkLoop, members: Members, when: Column) -> Column:
@@ -488,9 +489,8 @@ def _follow(row: WalkLoop, cut: WalkLoop) -> list[Column]:
 def _has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:
     """Return whether no axis is in two dims of an operand, and no dim has two axes that are reduced."""
     axes = [axis for dim in operand.dims for axis in dim.axes]
-    return len(axes) == len(set(axes)) and all(
-        len(reduced.intersection(dim.axes)) < 2 for dim in operand.dims
-    )
+    n_reduced = max((len(reduced.intersection(dim.axes)) for dim in operand.dims), default=0)
+    return len(axes) == len(set(axes)) and n_reduced < 2
 
 
 def _finals(kernel: Kernel) -> tuple[Pace, ...]:
