@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from support.draw import commit, dealt, one_of_each
-from support.engines import by_runtime, on_every_engine, on_simulators
+from support.engines import SATURATES, by_runtime, on_every_engine, on_simulators, saturates
 from support.quantized_models import IMAGE, KINDS, TOKENS, WIDTH, Kind, residual_network, transformer_block
 
 import t10
@@ -53,6 +53,7 @@ def integers(kind: Any, *shape: int) -> Array:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(saturates(), reason=SATURATES)
 def test_long_sums_and_halves_are_exact(tmp_path: Path) -> None:
     """Sums beyond 2^24 are no f32, and these scales give many quotients that end in a half."""
     a, b, x = integers(np.uint8, 24, 600), integers(np.int8, 600, 8), integers(np.uint8, 1, 32, 5, 5)
@@ -111,6 +112,12 @@ def run(way: tuple[Kind, bool], model: Any, inputs: dict[str, Array], folder: Pa
     return (on_every_engine if way[1] else on_simulators)(model, inputs, folder)
 
 
+def skip_where_it_saturates(kind: Kind) -> None:
+    """Skip products of uint8 and int8 where ONNX Runtime gets them wrong."""
+    if (kind.activations, kind.weights) == ("uint8", "int8") and saturates():
+        pytest.skip(SATURATES)
+
+
 def simulated(found: Engines) -> Engines:
     """Return what the simulators computed."""
     return {engine: outputs for engine, outputs in found.items() if engine != "poplar-host"}
@@ -120,6 +127,7 @@ def simulated(found: Engines) -> Engines:
 @pytest.mark.parametrize("way", one_of_each(OF_RESIDUAL), ids=named)
 def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
+    skip_where_it_saturates(kind)
     model = residual_network(kind, with_operators=with_operators)
     inputs = {"x": np.random.default_rng(5).standard_normal(IMAGE).astype(np.float32)}
     due = by_runtime(model, inputs)
@@ -133,6 +141,7 @@ def test_residual_networks(way: tuple[Kind, bool], tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", one_of_each(OF_BLOCKS, f"{commit()} blocks"), ids=named)
 def test_transformer_blocks(way: tuple[Kind, bool], tmp_path: Path) -> None:
     kind, with_operators = way
+    skip_where_it_saturates(kind)
     model = transformer_block(kind, with_operators=with_operators)
     inputs = {"x": np.random.default_rng(6).standard_normal((TOKENS, WIDTH)).astype(np.float32)}
     due = by_runtime(model, inputs)
