@@ -53,8 +53,8 @@ class Point(BaseModel):
 
     `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
     `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
-    that is in use at once, `gap` what a better choice could save at most. Of `n_stages` above 1, cycles are those from
-    a request to its result, and `gap` is that of the time from one result to the next.
+    that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
+    request to its result, and `gap` is that of the time from one result to the next.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -68,7 +68,7 @@ class Point(BaseModel):
     core_gbytes_per_second: float = 0.0
     used_bytes: Size = 0
     gap: float = 0.0
-    n_stages: Size = 1
+    n_stages: Size = 0
     results_per_second: float = 0.0
 
 
@@ -167,6 +167,7 @@ def _of_report(report: Report) -> dict[str, Any]:
         "microseconds": round(report.total_milliseconds * 1e3, 3),
         **_moved((report,), total),
         "used_bytes": report.peak_bytes,
+        "n_stages": 1,
         "gap": round((report.optimality and report.optimality.gap) or 0.0, 5),
         "results_per_second": round(report.chip.clock_hz / total, 3) if total else 0.0,
     }

@@ -259,6 +259,15 @@ def test_wider_vectors_take_less_time(width_f16: int, width_f32: int, dtype: str
     assert ClosedForms(CHIP).combine(sums, one, one * 768) == shares
 
 
+def test_types_that_are_not_there_do_not_widen_what_is_taken_at_once() -> None:
+    adding, few = specs.elementwise((3, 8), dtype="f32"), np.array([[3, 8]])
+    cycles = [
+        int(box_cycles(CHIP.model_copy(update={"vector_width_f16": width}), adding, few)[0])
+        for width in (4, 8, 64)
+    ]
+    assert len(set(cycles)) == 1
+
+
 def test_every_output_of_a_reduction_takes_its_time() -> None:
     spec = specs.row_reduce(12, 64, "sum", "f32")
     long, short = (int(box_cycles(CHIP, spec, np.array([box]))[0]) for box in ((1, 768), (12, 64)))

@@ -12,15 +12,17 @@ from support.simulation import plan_of
 
 from t10.chip import ChipSpec, load_chip
 from t10.chip.energy import Energy
+from t10.chip.groups import groups_of
 from t10.chip.off_chip import OffChipMemory
 from t10.core import movement
 from t10.core.plan import CostedPlan, Cycles
 from t10.cost import IpuCostModel
 from t10.errors import InputError
-from t10.plan import plan_module
+from t10.plan import PlanOptions, plan_module
+from t10.plan.fronts.stored_fronts import front_key
 from t10.plan.schedule import restore_module
 from t10.report import build_report
-from t10.report.table import report_text
+from t10.report.table import joules_text, report_text
 
 CHIP = load_chip("test-16")
 
@@ -60,19 +62,55 @@ def test_bytes_are_those_that_cores_take_from_others() -> None:
 
 
 def test_points_are_those_of_whole_parts_and_watts_go_by_time() -> None:
-    graph = specs.one_operator_graph(specs.matmul(16, 12, 24))
-    chip = with_energy(CHIP, mac_pj=3, static_watts=2)
-    plan = plan_module(graph, chip)
-    report = build_report(plan, chip)
-    chosen = plan.operators[0].active.plan
+    """14 rows in 4 parts of 4; a sum of 3 parts is added up twice, and rounded once."""
+    spec = specs.matmul(14, 12, 24)
+    graph, chip = specs.one_operator_graph(spec), with_energy(CHIP, mac_pj=3, static_watts=2)
+    chosen = (CostedPlan(plan_of(spec, (4, 1, 3)), Cycles(), 0, 0),)
+    report = build_report(restore_module(graph, chip, IpuCostModel(chip), chosen, (0,)), chip)
     assert report.energy is not None
-    assert report.energy.compute == pytest.approx(3e-12 * prod(chosen.f_op) * prod(chosen.lengths))
+    assert report.energy.compute == pytest.approx(3e-12 * (16 * 12 * 24 + 16 * 12 * 3))
     assert report.energy.static == pytest.approx(2 * report.total_cycles / chip.clock_hz)
     assert "energy" in report_text(report)
     assert "(modelled): compute" in report_text(report)
     without = build_report(plan_module(graph, CHIP), CHIP)
     assert without.energy is None
     assert "energy" not in report_text(without)
+
+
+def test_a_look_up_copies_what_it_finds_and_an_epilogue_computes_its_result() -> None:
+    looking, rounding = specs.gather(8, 16, 5000, "f16"), specs.linear_relu(16, 12, 24)
+    for spec, n_points in ((looking, 8 * 16), (rounding, 16 * 12 * 24 + 16 * 12)):
+        plan = plan_of(spec, (1,) * len(spec.axes))
+        chip = with_energy(CHIP, mac_pj=1e6)
+        chosen = (CostedPlan(plan, Cycles(), 0, 0),)
+        module = restore_module(specs.one_operator_graph(spec), chip, IpuCostModel(chip), chosen, (0,))
+        energy = build_report(module, chip).energy
+        assert energy is not None
+        assert energy.compute == pytest.approx(n_points * 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("joules", "text"),
+    [(0, "0 J"), (1.5, "1.5 J"), (1500, "1,500 J"), (0.9996, "1 J"), (9.996e-4, "1 mJ"), (3.07e-9, "3.07 nJ"),
+     (1e-15, "0.001 pJ"), (2.5e-5, "25 µJ")],
+)  # fmt: skip
+def test_joules_have_a_unit_that_suits(joules: float, text: str) -> None:
+    assert joules_text(joules) == text
+
+
+def test_a_stage_has_its_share_of_the_watts() -> None:
+    chip = with_energy(load_chip("test-4x16"), static_watts=80, mac_pj=1)
+    energy = groups_of(chip, "").chip.energy
+    assert energy == Energy(static_watts=20, mac_pj=1)
+
+
+def test_energy_does_not_decide_plans() -> None:
+    spec = specs.matmul(16, 12, 24)
+    keys = {
+        front_key(spec, chip, IpuCostModel(chip), PlanOptions())
+        for chip in (CHIP, with_energy(CHIP, mac_pj=1), with_energy(CHIP, mac_pj=2))
+    }
+    assert len(keys) == 1
 
 
 def test_weights_that_are_fetched_take_energy_and_those_that_stay_do_not() -> None:
@@ -89,5 +127,5 @@ def test_weights_that_are_fetched_take_energy_and_those_that_stay_do_not() -> No
 def test_energy_of_nothing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chip.yaml"
     path.write_text("based_on: test-4\nname: none\nenergy: {mac_pj: 0}\n")
-    with pytest.raises(InputError, match="nothing takes energy"):
+    with pytest.raises(InputError, match="found no number above 0"):
         load_chip(path)

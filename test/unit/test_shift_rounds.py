@@ -144,3 +144,12 @@ def test_shifts_that_share_memory_elements_take_what_they_are_priced_at(seed: in
             n_slower += by_round > round_cycles(chip, spec, plan, each)
         assert nest_cycles(chip, spec, plan, places) == sum(n * sum(due[each]) for each, n in shifts.items())
     assert n_slower
+
+
+def test_an_inner_loop_sweeps_to_and_fro() -> None:
+    """Two loops, of 2 and of 4 steps: the inner one makes three shifts, then three back."""
+    plan = plan_of(specs.matmul(64, 64, 64), (4, 4, 1), ((1, 1, 4), (1, 2, 1), (1, 1, 1)))
+    found = Counter[tuple[int, int]]()
+    for n, each in nest_shifts(specs.matmul(64, 64, 64), plan):
+        found[each.axis, each.direction] += n
+    assert (plan.loop_order, found) == ((1, 2), {(1, 1): 1, (2, 1): 3, (2, -1): 3})

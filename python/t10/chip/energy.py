@@ -1,4 +1,4 @@
-"""Energy in a chip file: what computing, moving and waiting take, each optional."""
+"""Energy in a chip file: of computing, of moving and of the chip itself, each optional."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Picojoules = Annotated[float, Field(ge=0, le=MOST)]
 
 
 class Energy(BaseModel):
-    """What a chip's work takes in picojoules, and what it takes in any case in watts; 0 is not counted."""
+    """Picojoules per operation and byte, and watts of the chip whatever it does; 0 is not counted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -22,9 +22,15 @@ class Energy(BaseModel):
     off_chip_byte_pj: Annotated[Picojoules, Field(description="of a byte from off-chip memory")] = 0
     static_watts: Annotated[float, Field(ge=0, le=1e6, description="of the whole chip, whatever it does")] = 0
 
+    def share(self, n_groups: int) -> Energy:
+        """Return the energy of one of so many equal parts of the chip."""
+        return self.model_copy(update={"static_watts": self.static_watts / n_groups})
+
     @model_validator(mode="after")
     def _says_something(self) -> Energy:
         """Refuse energy that is nothing."""
         if not any(self.model_dump().values()):
-            raise ValueError("nothing takes energy, expected a number above 0 of one field at least")
+            raise ValueError(
+                f"found no number above 0, expected one at least of {', '.join(Energy.model_fields)}"
+            )
         return self

@@ -52,6 +52,7 @@ def groups_of(whole: ChipSpec, level: str = "") -> Groups:
             "description": f"a {wanted} of {whole.name}",
             "n_cores": n_cores_of(inner),
             "levels": () if is_flat else inner,
+            "energy": whole.energy and whole.energy.share(prod(each.count for each in whole.levels[above:])),
         }
     )
     return Groups(whole, wanted, chip, _order(whole.levels[above:]))

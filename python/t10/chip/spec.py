@@ -156,7 +156,8 @@ class ChipSpec(BaseModel):
         Field(description="off-chip memory that weights are fetched from; none: they fit"),
     ] = None
     energy: Annotated[
-        Energy | None, Field(description="what work takes, in picojoules; none: no energy is reported")
+        Energy | None,
+        Field(description="energy per operation and byte, in picojoules; none: no energy is reported"),
     ] = None
 
     @model_validator(mode="before")

@@ -36,7 +36,8 @@ def check_stages(arguments: Arguments, *, is_program_wanted: bool) -> None:
     if is_program_wanted:
         raise InputError(
             "no program is emitted for several stages",
-            hint="plan and simulate them: --no-program of `t10 compile`, --engine plan of `t10 verify`",
+            hint="plan and simulate them: --no-program of `t10 compile`, --engine plan of `t10 verify`, `t10 sweep` "
+            "without --program",
         )
     given = {
         "--plan": arguments.plan,

@@ -54,9 +54,9 @@ def run_sweep(arguments: Arguments) -> int:
     with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:
         points = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
     write_text(folder / TABLE_FILE, csv_text(points))
-    write_text(folder / PLOT_FILE, sweep_plot(points))
+    write_text(folder / PLOT_FILE, sweep_plot(points, in_stages=bool(arguments.stages)))
     console = stdout(quiet=arguments.quiet)
-    console.print(_table(points))
+    console.print(_table(points, in_stages=bool(arguments.stages)))
     say(console, f"wrote {folder}/: {POINTS_FILE}, {TABLE_FILE}, {PLOT_FILE}; times are modelled")
     return 0
 
@@ -71,10 +71,10 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
         yield pool
 
 
-def _table(points: Sequence[Point]) -> Table:
-    in_stages = ("stages", "results/s") if any(point.n_stages > 1 for point in points) else ()
+def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
+    staged = ("stages", "results/s") if in_stages else ()
     named = (name for name, _ in points[0].setting)
-    table = new_table(*named, *in_stages, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap")
+    table = new_table(*named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap")
     for point in points:
         values = [value for _, value in point.setting]
         if point.reason:

@@ -46,8 +46,8 @@ class ClosedForms:
     def combine(self, spec: OperatorSpec, n_parts: Ints, n_slots: Ints, *, is_whole: bool = False) -> Ints:
         """Return the cycles in which a core combines `n_parts` parts of `n_slots` elements each."""
         n_parts = others_of(n_parts) if is_whole else n_parts
-        n_groups = -(-(n_parts * n_slots) // (group_elements(self.chip) * self.chip.n_workers))
         work = ((spec.acc_dtype, 2 * load_cycles(spec.acc_dtype)), *combine_work(spec))
+        n_groups = -(-(n_parts * n_slots) // (group_elements(self.chip, work) * self.chip.n_workers))
         return self.chip.n_workers * n_groups * group_cycles(self.chip, work)
 
 

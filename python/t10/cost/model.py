@@ -19,8 +19,8 @@ from t10.core.expression import AxisSizes, OperatorSpec
 
 
 def chip_fingerprint(chip: ChipSpec) -> str:
-    """Return a text that differs whenever a number of two chips differs; names do not count."""
-    numbers = chip.model_dump_json(exclude={"name", "description"})
+    """Return a text that differs whenever a number of two chips differs; names and energy do not count."""
+    numbers = chip.model_dump_json(exclude={"name", "description", "energy"})
     return sha256(numbers.encode()).hexdigest()
 
 

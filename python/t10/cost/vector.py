@@ -7,7 +7,6 @@ wider than an IPU's, several quads make a group that is loaded and computed at o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -67,24 +66,22 @@ def load_cycles(dtype: str) -> int:
     return max(1, size_bytes(dtype) // 2)
 
 
-def group_elements(chip: ChipSpec) -> int:
-    """Return how many elements a worker takes at once: whole vectors of either width, whole quads."""
-    return 4 * max(1, -(-chip.vector_width_f16 // IPU_WIDTH_F16), -(-chip.vector_width_f32 // IPU_WIDTH_F32))
+def _widening(chip: ChipSpec, dtype: str) -> Fraction:
+    """Return how much wider vectors of a type are than an IPU's: up to two bytes as those of f16, others as of f32."""
+    if size_bytes(dtype) <= size_bytes("f16"):
+        return Fraction(chip.vector_width_f16, IPU_WIDTH_F16)
+    return Fraction(chip.vector_width_f32, IPU_WIDTH_F32)
 
 
-def group_cycles(chip: ChipSpec, work: Iterable[tuple[str, int]]) -> int:
-    """Return the cycles of some work on one group of elements.
+def group_elements(chip: ChipSpec, work: Work) -> int:
+    """Return how many elements a worker takes at once: whole vectors of all types, whole quads."""
+    return 4 * max([1, *(ceil(_widening(chip, dtype)) for dtype, _ in work)])
 
-    Types of up to two bytes are as fast beside an IPU as vectors of f16 are wide, others as those of f32 are.
-    """
-    total = Fraction(0)
-    for dtype, cycles in work:
-        is_short = size_bytes(dtype) <= size_bytes("f16")
-        ipu, own = (
-            (IPU_WIDTH_F16, chip.vector_width_f16) if is_short else (IPU_WIDTH_F32, chip.vector_width_f32)
-        )
-        total += Fraction(cycles * ipu, own)
-    return max(1, ceil(total * group_elements(chip) / 4))
+
+def group_cycles(chip: ChipSpec, work: Work) -> int:
+    """Return the cycles of some work on one group of elements."""
+    quad = sum((cycles / _widening(chip, dtype) for dtype, cycles in work), Fraction(0))
+    return max(1, ceil(quad * group_elements(chip, work) / 4))
 
 
 @lru_cache(maxsize=4096)
@@ -98,8 +95,8 @@ def elementwise_cycles(
     chip: ChipSpec, function: ScalarFunction, dtypes: tuple[str, ...], n_elements: Ints
 ) -> Ints:
     """Return the cycles in which a core applies `function` to `n_elements` elements."""
-    n_groups = -(-n_elements // (group_elements(chip) * chip.n_workers))
-    loops = n_groups * group_cycles(chip, function_work(function, dtypes))
+    work = function_work(function, dtypes)
+    loops = -(-n_elements // (group_elements(chip, work) * chip.n_workers)) * group_cycles(chip, work)
     return SUPERVISOR_CYCLES + chip.n_workers * (WORKER_CYCLES + loops)
 
 
@@ -114,9 +111,9 @@ def combine_work(spec: OperatorSpec) -> Work:
 def box_cycles(chip: ChipSpec, spec: OperatorSpec, boxes: Ints) -> Ints:
     """Return the cycles of every box of an elementwise, reducing or pooling operator, shape (candidates,)."""
     dtypes = tuple(operand.dtype for operand in spec.inputs)
-    per_group = group_cycles(chip, (*function_work(spec.body, dtypes), *combine_work(spec)))
+    work = (*function_work(spec.body, dtypes), *combine_work(spec))
     n_points = boxes.prod(axis=1)
-    loops = -(-n_points // (group_elements(chip) * chip.n_workers)) * per_group
+    loops = -(-n_points // (group_elements(chip, work) * chip.n_workers)) * group_cycles(chip, work)
     if spec.reduction_axes:
         n_outputs = n_points // boxes[:, list(spec.reduction_axes)].prod(axis=1)
         loops = loops + -(-n_outputs // chip.n_workers) * OUTPUT_CYCLES

@@ -1,4 +1,4 @@
-"""Modelled energy of a plan, from what a chip file says that work takes."""
+"""Modelled energy of a plan, from the energies per operation and byte of a chip file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from math import prod
 
 from t10.chip import ChipSpec
 from t10.chip.energy import Energy
+from t10.core import geometry
 from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
 from t10.core.own_weights import own_weights
+from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.report.records import EnergyReport
@@ -17,30 +20,39 @@ PICO = 1e-12
 
 
 def energies(plan: ModulePlan, chip: ChipSpec) -> tuple[EnergyReport | None, ...]:
-    """Return by operator what it takes; None where the chip does not say.
+    """Return the energy of every operator; None where the chip file has none.
 
-    Cores compute their whole parts, padding included. What one core keeps to itself is not moved.
+    Cores compute their whole parts, padding included; of a look-up they copy what is found. An epilogue computes every
+    element of the result once, and so does each partial result that is added. What a core keeps is not moved.
     """
     energy = chip.energy
     if energy is None:
         return (None,) * len(plan.operators)
     own, fetched = own_weights(plan.graph), {fetch.operator for fetch in plan.fetches}
     found: list[EnergyReport] = []
-    for scheduled, n_bytes in zip(
-        plan.operators, bytes_of_all_cores(plan, chip, IpuCostModel(chip)), strict=True
-    ):
-        chosen = scheduled.active.plan
+    moved = bytes_of_all_cores(plan, chip, IpuCostModel(chip))
+    for spec, scheduled, n_bytes in zip(plan.graph.operators, plan.operators, moved, strict=True):
         weights = own.get(scheduled.name, ()) if scheduled.name in fetched else ()
         found.append(
             _energy(
                 energy,
-                prod(chosen.f_op) * prod(chosen.lengths),
+                _n_points(spec, scheduled.active.plan),
                 n_bytes,
                 sum(prod(each.shape) * size_bytes(each.dtype) for each in weights),
                 scheduled.active.cycles.total / chip.clock_hz,
             )
         )
     return tuple(found)
+
+
+def _n_points(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return how many elements all cores compute, or copy."""
+    extents = [parts * length for parts, length in zip(plan.f_op, plan.lengths, strict=True)]
+    selected = {selector.axis for selector in spec.selectors}
+    n_points = prod(extent for axis, extent in enumerate(extents) if axis not in selected)
+    n_outputs = prod(extents[axis] for axis in spec.output.axes)
+    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
+    return n_points + n_outputs * (n_members - 1 + (spec.epilogue is not None))
 
 
 def _energy(energy: Energy, n_points: int, n_bytes: int, n_fetched: int, seconds: float) -> EnergyReport:

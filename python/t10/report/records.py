@@ -35,9 +35,9 @@ class Traffic(Record):
 
 
 class EnergyReport(Record):
-    """Modelled joules, by what takes them."""
+    """Modelled joules, by purpose."""
 
-    compute: Annotated[float, Field(description="points of operators")]
+    compute: Annotated[float, Field(description="elements that are computed")]
     exchange: Annotated[float, Field(description="bytes that cores take from others")]
     off_chip: Annotated[float, Field(description="bytes from off-chip memory")]
     static: Annotated[float, Field(description="the chip itself, while it runs")]
@@ -49,7 +49,7 @@ class EnergyReport(Record):
 
     @classmethod
     def added(cls, parts: Iterable[EnergyReport | None]) -> EnergyReport | None:
-        """Return the sum of what operators take; None where the chip file does not say."""
+        """Return the sum over operators; None where the chip file has no energies."""
         known = [each for each in parts if each is not None]
         kinds = cls.model_fields
         return cls(**{kind: sum(getattr(each, kind) for each in known) for kind in kinds}) if known else None
@@ -76,7 +76,7 @@ class OperatorReport(Record):
     peak_bytes: Annotated[Size, Field(description="bytes per core in use while it runs, everything counted")]
     traffic_bytes: Traffic
     energy: Annotated[
-        EnergyReport | None, Field(description="modelled, where the chip file says what work takes")
+        EnergyReport | None, Field(description="modelled, where the chip file has energies")
     ] = None
     partials: Annotated[
         Kept,

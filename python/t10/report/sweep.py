@@ -14,12 +14,11 @@ WIDE = 8
 """A field whose greatest value is so many times its least is drawn on a scale of powers."""
 
 
-def sweep_plot(points: Sequence[Point]) -> str:
+def sweep_plot(points: Sequence[Point], *, in_stages: bool = False) -> str:
     """Return time against the field that takes most values as SVG text, a line per value of the others.
 
-    Of models in stages, results per second instead of time.
+    Where models run in stages, results per second instead of time.
     """
-    in_stages = any(point.n_stages > 1 for point in points)
     names = [name for name, _ in points[0].setting]
     n_values = [len({point.setting[place][1] for point in points}) for place in range(len(names))]
     place = n_values.index(max(n_values)) if names else 0

@@ -35,6 +35,8 @@ AS_PINNED = "as pinned"
 """Of a plan that leaves no choice: how good it is says nothing."""
 """What is less is none when it is printed."""
 MOST_SHOWN = 12
+LEAST_SHARE = 0.005
+JOULES = ("J", "mJ", "µJ", "nJ", "pJ")
 
 
 def report_text(report: Report) -> str:
@@ -91,16 +93,22 @@ def summary(report: Report) -> RenderableType:
 
 
 def energy_text(energy: EnergyReport) -> str:
-    """Return what a run takes, and how much of it goes where."""
+    """Return the energy of a run, and how much of it goes where."""
     parts = {kind: getattr(energy, kind) / energy.total for kind in type(energy).model_fields if energy.total}
-    shares = ", ".join(f"{kind.replace('_', '-')} {share:.0%}" for kind, share in parts.items() if share)
+    shares = ", ".join(
+        f"{kind.replace('_', '-')} {'<1%' if share < LEAST_SHARE else f'{share:.0%}'}"
+        for kind, share in parts.items()
+        if share
+    )
     return f"{joules_text(energy.total)} (modelled): {shares or 'none'}"
 
 
 def joules_text(joules: float) -> str:
-    """Return joules in a unit that suits."""
-    unit, scale = next(((u, s) for u, s in (("J", 1.0), ("mJ", 1e-3)) if joules >= s), ("µJ", 1e-6))
-    return f"{joules / scale:,.3g} {unit}" if joules < 1000 * scale else f"{joules / scale:,.0f} {unit}"
+    """Return joules with three digits, in a unit that suits."""
+    exponent = int(f"{joules:.2e}".partition("e")[2]) if joules else 0
+    step = min(max(-(exponent // 3), 0), len(JOULES) - 1)
+    scaled = joules * 1000**step
+    return f"{scaled:,.0f} {JOULES[step]}" if scaled >= 999.5 else f"{scaled:.3g} {JOULES[step]}"
 
 
 def breakdown(report: Report) -> RenderableType:

@@ -40,7 +40,7 @@ def planner_fingerprint() -> str:
 def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOptions) -> str | None:
     """Return the key of the front of an operator; None if it must not be kept.
 
-    The key covers the operator, every number of the chip (not its name), the cost model, the options and the planner.
+    The key covers the operator, every number of the chip that plans go by, the cost model, the options and the planner.
     """
     model = cost.fingerprint()
     if model is None:
@@ -49,7 +49,7 @@ def front_key(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: Plan
         "format": FORMAT,
         "planner": planner_fingerprint(),
         "cost": model,
-        "chip": chip.model_dump(mode="json", exclude={"name", "description"}),
+        "chip": chip.model_dump(mode="json", exclude={"name", "description", "energy"}),
         "options": asdict(options),
         "operator": asdict(spec),
     }

@@ -38,9 +38,9 @@ def align_pace(
 ) -> Pace:
     """Return the pace of a partition; `ft` has one row per rotatable operand (inputs, then output).
 
-    `lengths`, where a value that is read already lies in parts, are ceil(N/F) padded so that every ft divides them;
-    `rp` is the smallest partition length of the tensors that rotate along an axis. Raises `InfeasiblePlanError` that
-    says why a partition cannot be aligned.
+    Its lengths are those given, or else ceil(N/F) padded so that every ft divides them; its `rp` is the smallest
+    partition length of the tensors that rotate along an axis. Raises `InfeasiblePlanError` that says why a partition
+    cannot be aligned.
     """
     require_legal(spec, PlanRows(f_op, ft, lengths=lengths))
     lengths = lengths or lengths_of(spec, f_op, ft)
