@@ -16,8 +16,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import prod
 
-import numpy as np
-
 _KINDS = ("grid", "linear", "layout", "plan")
 """Each only names those before it."""
 _BODY = r'\{(?:[^{}<>"]+|\{[^{}<>"]*\}|<[^{}<>"]*>|"[^"]*")*\}'
@@ -54,6 +52,8 @@ def _numbers(match: re.Match[str]) -> str:
     shape = [int(extent) for extent in extents.split("x")[:-1]]
     if prod(shape) > _MOST_NUMBERS or prod(shape) * int(n_bits) != 4 * len(digits):
         return match[0]
+    import numpy as np  # starting needs none
+
     values = np.frombuffer(bytes.fromhex(digits), f"<i{int(n_bits) // 8}").reshape(shape)
     return f"dense<{values.tolist()}> : tensor<{extents}i{n_bits}>"
 

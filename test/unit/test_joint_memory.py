@@ -217,7 +217,7 @@ class Crowded:
 
 
 def test_where_programs_leave_no_room_plans_of_smaller_programs_are_chosen() -> None:
-    graph, options, cost = GRAPHS[1], PlanOptions(), IpuCostModel(CHIP)
+    graph, options, cost = specs.mlp_graph(4, (256, 192, 128), "f32"), PlanOptions(), IpuCostModel(CHIP)
     context, fronts = context_of(graph, CHIP, cost), operator_fronts(graph, CHIP, cost, options)
     few = states_of(context, fronts, options, (), PLAIN)
     room = Crowded(CHIP, frozenset(state.plan for states in few for state in states))
