@@ -49,7 +49,7 @@ SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
 ONE_PAIR_SLOTS = 4
 """Slots that a pair alone takes beside those of a pair among others."""
-ODD_CYCLES = 72
+ODD_CYCLES = 18
 """What an epilogue over a part of no whole vectors may take less."""
 
 
@@ -191,9 +191,14 @@ def chunk_map_bound(
         rows = _epilogue_cycles(one, n_slots - left, runs) + chosen(left > 0, rest - ODD_CYCLES, 0)
         whole = np.minimum(rows, whole) if _may_join(one) else rows
     found = row_costs(one)
-    slots = LEAST_START + 2 * len(one.operands) + (0 if found is None else found[0].single)
-    single = LAUNCH_CYCLES + SLOT_CYCLES * slots
+    few = 0 if found is None else _last_slots(found[0], n_slots)
+    single = LAUNCH_CYCLES + SLOT_CYCLES * (LEAST_START + 2 * len(one.operands) + few)
     return chosen(n_slots < one.lanes, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
+
+
+def _last_slots(costs: RowCosts, points: Column) -> Column:
+    """Return slots of what is less than a vector: a pair in one word may take less than a single point of it."""
+    return chosen(points % PAIR == 0, np.minimum(costs.single, costs.pair + ONE_PAIR_SLOTS), costs.single)
 
 
 def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
@@ -274,9 +279,7 @@ def _slots(
     once = chosen(run % one.lanes == 0, costs.one, costs.one_left)
     once = once + _columns(costs, run, quad, costs.one_pair)
     # Less than a vector needs no pipeline, and a single point is the same along every row.
-    # A pair in one word may take less than a single point of it.
-    last = chosen(run % PAIR == 0, np.minimum(costs.single, costs.pair + ONE_PAIR_SLOTS), costs.single)
-    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + last
+    few = costs.point if is_aligned else LEAST_START + 2 * len(one.operands) + _last_slots(costs, run)
     one_row = chosen(run < (PAIR if is_aligned else QUAD), few, once)
     if not groups:
         return one_row
