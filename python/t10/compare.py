@@ -24,7 +24,8 @@ from t10.frontend.imported import ImportedModel
 from t10.passes.pipeline import fused
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
-from t10.report.traffic import bytes_of_all_cores, operator_traffic
+from t10.report.energy import bytes_of_all_cores
+from t10.report.traffic import operator_traffic
 
 Plan = ModulePlan | VgmPlan
 Planner = Callable[[Graph, ChipSpec, CostModel], Plan]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -39,6 +41,12 @@ def test_totals_are_sums_over_the_operators() -> None:
     assert (built.cycles.compute, built.cycles.shift, built.cycles.setup) == (290, 90, 30)
     assert built.total_milliseconds == pytest.approx(410 / CHIP.clock_hz * 1000, abs=1e-6)
     assert sum(op.share for op in built.operators) == pytest.approx(1, abs=1e-5)
+
+
+def test_reports_are_read_without_the_planner() -> None:
+    code = "import sys, t10.report; print('t10.plan.assemble' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_memory_is_what_the_buffers_say() -> None:

@@ -14,7 +14,6 @@ from t10.core.partials import allowed_error, partials_type
 from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator, bytes_in_use, moment
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
-from t10.report.energy import energies
 from t10.report.traffic import operator_traffic
 from t10.version import VERSION
 
@@ -41,7 +40,7 @@ def build_report(
         _operator(spec, planned, peak, idle_by_weight, total.total, chip.clock_hz)
         for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
     )
-    taken = energies(plan, chip)
+    taken = _energies(plan, chip)
     operators = tuple(
         operator.model_copy(update={"same_as": first if first != operator.name else "", "energy": energy})
         for operator, first, energy in zip(operators, first_of_kind(plan), taken, strict=True)
@@ -74,6 +73,15 @@ def build_report(
         planner_seconds={stage: round(seconds, 3) for stage, seconds in (planner_seconds or {}).items()},
         operators=operators,
     )
+
+
+def _energies(plan: ModulePlan, chip: ChipSpec) -> tuple[records.EnergyReport | None, ...]:
+    """Return the energy of every operator; None where the chip file has none."""
+    if chip.energy is None:
+        return (None,) * len(plan.operators)
+    from t10.report.energy import energies  # its bytes are counted by the planner
+
+    return energies(plan, chip, chip.energy)
 
 
 def _branches(spec: OperatorSpec) -> bool:

@@ -9,25 +9,24 @@ from t10.chip.energy import Energy
 from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
+from t10.core.movement import operand_of
 from t10.core.own_weights import own_weights
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
-from t10.cost import IpuCostModel
+from t10.cost import CostModel, IpuCostModel
+from t10.plan.assemble import context_of
 from t10.report.records import EnergyReport
-from t10.report.traffic import bytes_of_all_cores
+from t10.report.traffic import operator_traffic
 
 PICO = 1e-12
 
 
-def energies(plan: ModulePlan, chip: ChipSpec) -> tuple[EnergyReport | None, ...]:
-    """Return the energy of every operator; None where the chip file has none.
+def energies(plan: ModulePlan, chip: ChipSpec, energy: Energy) -> tuple[EnergyReport, ...]:
+    """Return the energy of every operator.
 
     Cores compute their whole parts, padding included; of a look-up they copy what is found. An epilogue computes every
     element of the result once, and so does each partial result that is added. What a core keeps is not moved.
     """
-    energy = chip.energy
-    if energy is None:
-        return (None,) * len(plan.operators)
     own, fetched = own_weights(plan.graph), {fetch.operator for fetch in plan.fetches}
     found: list[EnergyReport] = []
     moved = bytes_of_all_cores(plan, chip, IpuCostModel(chip))
@@ -43,6 +42,24 @@ def energies(plan: ModulePlan, chip: ChipSpec) -> tuple[EnergyReport | None, ...
             )
         )
     return tuple(found)
+
+
+def bytes_of_all_cores(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> tuple[int, ...]:
+    """Return by operator the bytes that all cores together take from others."""
+    mover = context_of(plan.graph, chip, cost).mover
+    layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
+    taken: list[int] = []
+    for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
+        chosen, moved = scheduled.active.plan, operator_traffic(spec, scheduled)
+        # Every core of an operator takes as much by shifts and of partial sums.
+        total = prod(chosen.f_op) * (moved.shift + moved.reduce)
+        for arrival in scheduled.arrivals:
+            if arrival.kind != "in_place":
+                n_elements = mover.traffic(spec, chosen, arrival.operand, layouts).total_elements
+                total += n_elements * size_bytes(operand_of(spec, arrival.operand).dtype)
+        layouts[spec.output.name] = scheduled.output_layout
+        taken.append(total)
+    return tuple(taken)
 
 
 def _n_points(spec: OperatorSpec, plan: OperatorPlan) -> int:
