@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -111,26 +111,24 @@ def _free(system: str) -> tuple[dict[str, int], Row] | None:
     return None if found is None or row is None else (found, row)
 
 
-def why_share(system: str) -> str:
-    """Return how much of a model's transfers is what phases take to begin."""
+def _instead(system: str, measure: Callable[[Mapping[str, int]], float], form: str, unit: str = "") -> str:
+    """Return a figure of a model whose phases take nothing to begin, and the figure as it is."""
     found = _free(system)
     if found is None:
         return NOT_TRIED
     tried, row = found
-    free = _share(tried["compute_cycles"], tried["transfer_cycles"])
-    now = _share(row.compute_cycles, row.transfer_cycles)
-    return f"tried: {MODEL}-{BATCH} has {free:.0%} instead of {now:.0%} if {_free_phases()}"
+    free, now = measure(tried), measure({name: getattr(row, name) for name in FIELDS[2:5]})
+    return f"tried: {MODEL}-{BATCH} has {free:{form}} instead of {now:{form}}{unit} if {_free_phases()}"
+
+
+def why_share(system: str) -> str:
+    """Return how much of a model's transfers is what phases take to begin."""
+    return _instead(system, lambda of: _share(of["compute_cycles"], of["transfer_cycles"]), ".0%")
 
 
 def why_bandwidth(system: str) -> str:
     """Return the bandwidth of a model whose phases take nothing to begin."""
-    found = _free(system)
-    if found is None:
-        return NOT_TRIED
-    tried, row = found
-    free = _speed(tried["total_bytes"], tried["transfer_cycles"])
-    now = _speed(row.total_bytes, row.transfer_cycles)
-    return f"tried: {MODEL}-{BATCH} has {free:.2f} instead of {now:.2f} GB/s if {_free_phases()}"
+    return _instead(system, lambda of: _speed(of["total_bytes"], of["transfer_cycles"]), ".2f", " GB/s")
 
 
 def why_popart() -> str:

@@ -69,7 +69,7 @@ class _Kind:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Return the names of the words that are no pointers."""
+        """Return the names of the words beside the pointers."""
         return (
             ("more", "rest", "pace", "jump", "half_of") if self.has_half else ("more", "rest", "pace", "jump")
         )
