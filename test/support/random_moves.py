@@ -51,11 +51,11 @@ class _Parts:
 
 
 @lru_cache(maxsize=1024)
-def random_arriving(seed: int) -> Arriving:
-    """Return the arrival that a seed names."""
+def random_arriving(seed: int, largest: int = 300) -> Arriving:
+    """Return the arrival that a seed names; its operator has at most so many points."""
     rng = Random(seed)
     n_cores = rng.choice([1, 2, 4, 6, 8, 12, 24])
-    spec = random_specs.random_operator(rng, "last", largest=300)
+    spec = random_specs.random_operator(rng, "last", largest=largest)
     plan = random_plans.random_plan(rng, spec, n_cores)
     number = rng.randrange(len(spec.operands))
     parts = _Parts()

@@ -13,6 +13,7 @@ from support import random_moves, specs
 from support.random_moves import Arriving
 
 from t10.chip import load_chip
+from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue
 from t10.core.movement import Traffic
 from t10.core.plan import OperatorPlan
@@ -21,6 +22,8 @@ from t10.cost import IpuCostModel
 from t10.plan.movement import _moves, arrivals
 from t10.plan.movement.arrivals import Mover
 from t10.plan.movement.partition_cells import linear_cells, operand_cells
+from t10.plan.search.alignment import align_pace
+from t10.plan.search.placement import place
 
 COST = IpuCostModel(load_chip("test-64"))
 N_CASES = 400
@@ -254,3 +257,63 @@ def test_cuts_have_the_slots_of_partitions() -> None:
         cut = operand_cells(case.spec, case.plan, case.number)
         wanted, _ = random_moves.element_maps(case)
         assert (cut.n_cores, cut.n_slots) == wanted.elements.shape
+
+
+def _multicast(rng: np.random.Generator) -> Arriving:
+    """Rows of one value that a product reads: every core takes what others of its row take, in pairs or not."""
+    m, n, k = (int(rng.integers(4, 40)) * 8 for _ in range(3))
+    maker = specs.elementwise((m, k), a="p", b="q", o="x")
+    product = specs.matmul(m, n, k, a="x")
+    f_op = rng.choice([1, 2, 3, 4, 6, 8], 3)
+    while f_op.prod() > 64:
+        f_op = rng.choice([1, 2, 3, 4, 6, 8], 3)
+    rows = int(rng.choice([4, 8, 16, 32]))
+    plan, made = _placed(product, f_op.tolist()), _placed(maker, [rows, int(rng.integers(1, 3))])
+    plan = replace(plan, core_order=tuple(rng.permutation(3).tolist()))
+    operands = (*maker.inputs, *product.inputs[1:])
+    graph = Graph(
+        "rows",
+        tuple(TensorValue(each.name, each.shape, each.dtype) for each in operands),
+        (),
+        (maker, product),
+        (),
+        (GraphOutput("result", product.output.name),),
+    )
+    number = len(maker.operands)
+    layout = ValueLayout("operand", maker.output.name, made.n_cores, "f16", maker.name, number, made, 1)
+    return Arriving(graph, product, plan, 0, {maker.output.name: layout})
+
+
+def _placed(spec: OperatorSpec, f_op: list[int]) -> OperatorPlan:
+    ft = tuple((1,) * len(f_op) for _ in spec.rotatable)
+    plan = place(spec, tuple(f_op), ft, align_pace(spec, tuple(f_op), ft))
+    assert plan is not None
+    return plan
+
+
+def test_bounds_know_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pairs take together takes no less than bounds say, and those are no lower where there are no pairs."""
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
+    rng, single = (
+        np.random.default_rng(3),
+        IpuCostModel(COST.chip.model_copy(update={"paired_bytes_per_cycle": 0})),
+    )
+    n_faster, n_close = 0, 0
+    for _ in range(150):
+        case = _multicast(rng)
+        arguments = (case.spec, case.plan, case.number, case.layouts)
+        cycles: list[int] = []
+        bounds: list[int] = []
+        for cost in (COST, single):
+            cycles.append(Mover(case.graph, cost, 64).arrival(*arguments, "").cycles)
+            for most in (1, 3, 9, 27, arrivals.CORE_PIECES):
+                monkeypatch.setattr(arrivals, "CORE_PIECES", most)
+                bounds.append(Mover(case.graph, cost, 64).bound(*arguments))
+                assert bounds[-1] <= cycles[-1]
+            monkeypatch.setattr(arrivals, "CORE_PIECES", 1 << 14)
+        assert cycles[0] <= cycles[1]
+        if cycles[0] < cycles[1]:
+            n_faster += 1
+            n_close += bounds[4] >= 0.9 * cycles[0]
+    assert n_faster > 10
+    assert n_close >= 0.5 * n_faster

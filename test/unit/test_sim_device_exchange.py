@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from support.small_device import BASE, pattern, run_row
 
 from t10.chip import ChipSpec, load_chip
+from t10.chip.levels import Level
 from t10.core.device import Copy, CopyKind, Pattern, Variable
 from t10.core.loads import phase_loads
 from t10.cost.exchange import exchange_rates
@@ -18,6 +20,7 @@ from t10.sim.device.exchange import LoadedCopy, check
 from t10.sim.device.phase import ExchangeModel, PhaseTime, floor_plan, phase_time
 
 CHIP = load_chip("test-64")
+SINGLE = CHIP.model_copy(update={"paired_bytes_per_cycle": 0})
 N_TILES = 64
 FIXED = CHIP.sync_cycles + CHIP.setup_cycles + CHIP.latency_any_cycles
 SOURCE, TARGET = 0x40000, 0x80000
@@ -87,7 +90,9 @@ def test_all_to_all_keeps_every_port_busy(size: int):
 def test_all_gather_among_few_is_sent_one_by_one():
     # Four tiles that all multicast to the other three would take turns: four times 100 words instead of three.
     rows = [run_row(s, t, 400, to=400 * s) for s in range(4) for t in range(4) if s != t]
-    assert timed(rows).transfer_cycles == 3 * 100 + 2 * CHIP.fragment_cycles
+    assert transfer_cycles(rows, SINGLE) == 3 * 100 + 2 * CHIP.fragment_cycles
+    # The other pair's two come in double words, the partner's does not.
+    assert transfer_cycles(rows) == 100 + 2 * 50 + 2 * CHIP.fragment_cycles
 
 
 def test_long_transfers_come_in_parts_where_ports_would_wait_for_them():
@@ -231,3 +236,87 @@ def test_the_floor_plan_bounds_latency():
     fixed = CHIP.sync_cycles + CHIP.setup_cycles + 1
     assert near.cycles == fixed + 58
     assert 58 < far.cycles - fixed <= 170
+
+
+def transfer_cycles(rows: list[list[int]], chip: ChipSpec = CHIP) -> int:
+    return timed(rows, chip=chip).transfer_cycles
+
+
+def to_all(source: int, targets: Iterable[int], n_bytes: int, to: int = 0) -> list[list[int]]:
+    return [run_row(source, target, n_bytes, to=to) for target in targets]
+
+
+def test_both_tiles_of_a_pair_take_the_same_in_double_words():
+    assert CHIP.pair_rate == 2 * CHIP.exchange_bytes_per_cycle
+    assert transfer_cycles(to_all(0, (2, 3), 1024)) == 128
+    assert transfer_cycles(to_all(0, range(2, 64), 1024)) == 128
+    # Neither 1 and 2 nor 3 and 4 are pairs.
+    assert transfer_cycles(to_all(0, (1, 2), 1024)) == 256
+    assert transfer_cycles(to_all(0, (3, 4), 1024)) == 256
+    assert transfer_cycles(to_all(0, (2, 3), 1024), SINGLE) == 256
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "offset", "cycles"), [(248, 0, 62), (256, 0, 32), (260, 0, 65), (256, 4, 64)]
+)
+def test_short_and_ragged_transfers_come_in_single_words(n_bytes: int, offset: int, cycles: int):
+    assert transfer_cycles(to_all(0, (2, 3), n_bytes, to=offset)) == cycles
+
+
+def test_a_transfer_to_a_pair_needs_the_send_port_of_its_partner():
+    """Two tiles of a pair that send at once pass no more than two others: then single words take fewer fragments."""
+    one_pair = [*to_all(0, (4, 5), 1024), *to_all(1, (6, 7), 1024)]
+    assert transfer_cycles(one_pair) == 256
+    two_pairs = [*to_all(0, (4, 5), 1024), *to_all(2, (6, 7), 1024)]
+    assert transfer_cycles(two_pairs) == 128
+    # Tile 1 is sending what only tile 4 takes: tile 0 waits for it.
+    busy = [*to_all(0, (6, 7), 1024), *to_all(1, (4,), 400), *to_all(2, (6, 7), 1024, to=1024)]
+    assert transfer_cycles(busy) == 128 + CHIP.fragment_cycles + 128
+
+
+def test_single_tiles_that_want_it_too_get_it_once_more():
+    """Eight tiles send to all others, so that receiving takes longest; each sender's own partner is without one."""
+    rows = [row for s in range(8) for row in to_all(s, (t for t in range(64) if t != s), 1024, to=1024 * s)]
+    cycles = timed(rows).cycles
+    alone = timed(rows, chip=SINGLE).cycles
+    assert alone >= FIXED + 8 * 256
+    assert cycles < 0.7 * alone
+
+
+def test_tiles_without_a_pair_take_single_words():
+    odd = CHIP.model_copy(
+        update={
+            "levels": (
+                Level(name="core", count=3),
+                Level(name="chip", count=2, topology="switch", link_bytes_per_cycle=4),
+            )
+        }
+    )
+    assert odd.pair_rate == 0
+    linked = load_chip("test-mesh")
+    assert (linked.paired_bytes_per_cycle, linked.pair_rate) == (8, 0)
+    assert CHIP.model_copy(update={"exchange_bytes_per_cycle": 16}).pair_rate == 0
+
+
+def test_pairs_cost_the_planner_what_they_take():
+    """Random multicasts, many of them to whole pairs: the planner's loads are the simulator's schedule."""
+    random, n_faster = np.random.default_rng(11), 0
+    for _ in range(40):
+        rows: list[list[int]] = []
+        filled = np.zeros(N_TILES, np.int64)
+        for source in random.choice(N_TILES, 12, replace=False).tolist():
+            pairs = random.choice(N_TILES // 2, int(random.integers(1, 12)), replace=False)
+            targets = {2 * int(pair) + each for pair in pairs for each in (0, 1)} - {source}
+            if random.random() < 0.3:
+                targets -= {int(random.integers(0, N_TILES))}
+            n = 8 * int(random.integers(16, 128))
+            to = int(filled[list(targets)].max(initial=0))
+            rows += to_all(source, sorted(targets), n, to=to)
+            filled[list(targets)] = to + n
+        moved = pattern("p", sorted(rows, key=lambda row: (row[3], row[4])))
+        runs = np.ascontiguousarray(moved.runs[:, :6])
+        for chip in (CHIP, SINGLE):
+            loads = phase_loads(runs, np.zeros((0, 3), np.int32), N_TILES, 1, exchange_rates(chip))
+            assert loads.port_cycles - chip.fragment_cycles == timed(moved, chip=chip).transfer_cycles
+        n_faster += timed(moved).cycles < timed(moved, chip=SINGLE).cycles
+    assert n_faster > 20

@@ -124,6 +124,18 @@ class ChipSpec(BaseModel):
     exchange_bytes_per_cycle: Annotated[
         int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex")
     ]
+    paired_bytes_per_cycle: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=MAX_NUMBER,
+            description="what cores 2k and 2k + 1 each receive of what both take, in transfers of whole double words; "
+            "0, or where cores are linked: no more than others",
+        ),
+    ] = 0
+    least_paired_words: Annotated[
+        Count, Field(description="32-bit words of a transfer that a pair takes together, at least")
+    ] = 64
     sync_cycles: Annotated[CyclesField, Field(description="synchronisation before every exchange phase")]
     setup_cycles: Annotated[CyclesField, Field(description="set-up of an exchange phase on a core")]
     latency_neighbour_cycles: Annotated[
@@ -225,6 +237,16 @@ class ChipSpec(BaseModel):
     def __hash__(self) -> int:
         """Return a hash of what tells chips apart: a chip is a key of what was planned for it."""
         return hash((self.name, self.n_cores, self.sram_bytes, self.clock_hz))
+
+    @property
+    def pair_rate(self) -> int:
+        """Return the bytes per cycle that cores of a pair each receive of what both take, 0 where pairs gain nothing.
+
+        Cores that are linked, and groups of an odd number of cores, have no pairs.
+        """
+        shares = not self.levels or (self.levels[0].topology == "exchange" and self.levels[0].count % 2 == 0)
+        is_faster = self.paired_bytes_per_cycle > self.exchange_bytes_per_cycle
+        return self.paired_bytes_per_cycle if shares and is_faster else 0
 
     @property
     def links(self) -> Links | None:

@@ -1,7 +1,8 @@
 // When every transfer of an exchange phase happens: a greedy list schedule on the tiles' send and receive ports.
 //
 // A transfer keeps its sender's send port and all its receivers' receive ports busy from begin to end. A tile may send and
-// receive at the same time unless what it reads and what it writes then share a memory element. Whenever ports become
+// receive at the same time unless what it reads and what it writes then share a memory element. A transfer to pairs keeps
+// the send port of its sender's partner busy, too. Whenever ports become
 // free, the transfers that can begin are started, the one first whose busiest port has most left to do.
 //
 // Planner, plan simulator and device simulator schedule with this.
@@ -17,16 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace t10 {
+#include "paired_transfers.h"
 
-// What tile `source` sends to all `targets` (ascending) at once; bit e of a mask stands for memory element e.
-struct Transfer {
-  std::int32_t source = 0;
-  std::vector<std::int32_t> targets;
-  std::int64_t n_bytes = 0, fragments = 0, cycles = 0;
-  std::uint64_t reads = 0;
-  std::vector<std::uint64_t> writes;
-};
+namespace t10 {
 
 // Waiting transfers of one port that are looked at: fewer in phases of more receivers in all.
 constexpr std::size_t LOOK_AHEAD = 96, LOOK_AHEAD_MANY = 8, MANY_RECEIVERS = std::size_t{1} << 19;
@@ -119,6 +113,7 @@ class Scheduler {
       while (!ends_.empty() && ends_.top().first == now) {
         const Transfer &done = transfers_[ends_.top().second];
         fresh.push_back(done.source);
+        if (has_other(done)) fresh.push_back(partner(done.source));
         fresh.insert(fresh.end(), done.targets.begin(), done.targets.end());
         ends_.pop();
       }
@@ -161,8 +156,14 @@ class Scheduler {
       const Transfer &transfer = transfers_[i];
       const std::int64_t cycles = cut_.cycles(transfer);
       add(send_[transfer.source], i, cycles);
+      if (has_other(transfer)) add(send_[partner(transfer.source)], i, cycles);
       for (const std::int32_t tile : transfer.targets) add(receive_[tile], i, cycles);
     }
+  }
+
+  // Whether a transfer needs the send port of its sender's partner.
+  bool has_other(const Transfer &transfer) const {
+    return transfer.is_paired && partner(transfer.source) < n_tiles_;
   }
 
   static void add(Port &port, std::int32_t number, std::int64_t cycles) {
@@ -174,6 +175,7 @@ class Scheduler {
   std::int64_t busy_until(const Transfer &transfer, std::int64_t now) const {
     const Port &own = send_[transfer.source], &back = receive_[transfer.source];
     if (own.until > now) return own.until;
+    if (has_other(transfer) && send_[partner(transfer.source)].until > now) return send_[partner(transfer.source)].until;
     if ((back.mask & transfer.reads) != 0 && back.until > now) return back.until;
     for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
       const Port &port = receive_[transfer.targets[i]];
@@ -204,6 +206,7 @@ class Scheduler {
       earliest = std::max(until, now + 1);
       if (until > now) continue;
       std::int64_t left = send_[transfer.source].left;
+      if (has_other(transfer)) left = std::max(left, send_[partner(transfer.source)].left);
       for (const std::int32_t tile : transfer.targets) left = std::max(left, receive_[tile].left);
       found.push_back({left, next_cycles(i), distance(transfer), i});
     }
@@ -230,6 +233,7 @@ class Scheduler {
       earliest_[candidate.number] = is_last ? STARTED : end;
       n_done_ += is_last ? 1 : 0;
       occupy(send_[transfer.source], end, cycles, transfer.reads, is_last);
+      if (has_other(transfer)) occupy(send_[partner(transfer.source)], end, cycles, 0, is_last);
       for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
         occupy(receive_[transfer.targets[i]], end, cycles, transfer.writes[i], is_last);
       }
@@ -271,17 +275,19 @@ class Scheduler {
 inline std::vector<Transfer> taken_apart(const std::vector<Transfer> &transfers, std::int64_t n_tiles,
                                          std::int64_t bound) {
   std::vector<std::int64_t> alone(n_tiles, 0);
-  for (const Transfer &each : transfers) alone[each.source] += each.cycles * std::int64_t(each.targets.size());
+  for (const Transfer &each : transfers)
+    alone[each.source] += each.cycles * std::int64_t(each.targets.size() / each.n_together());
   std::vector<Transfer> result;
   for (const Transfer &each : transfers) {
-    if (each.targets.size() < 2 || alone[each.source] > bound) {
+    const std::size_t n = each.n_together();
+    if (each.targets.size() <= n || alone[each.source] > bound) {
       result.push_back(each);
       continue;
     }
-    for (std::size_t i = 0; i < each.targets.size(); ++i) {
+    for (std::size_t i = 0; i < each.targets.size(); i += n) {
       Transfer one = each;
-      one.targets = {each.targets[i]};
-      one.writes = {each.writes[i]};
+      one.targets.assign(each.targets.begin() + std::ptrdiff_t(i), each.targets.begin() + std::ptrdiff_t(i + n));
+      one.writes.assign(each.writes.begin() + std::ptrdiff_t(i), each.writes.begin() + std::ptrdiff_t(i + n));
       result.push_back(std::move(one));
     }
   }
@@ -294,7 +300,17 @@ inline bool is_good(const Schedule &schedule, std::int64_t bound) {
 
 // Schedule transfers; `transfers` become those that were scheduled. What the busiest port needs is said of them uncut.
 inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
+  std::vector<Transfer> single = transfers;
+  transfers = with_pairs(single, n_tiles);
   Schedule best = Scheduler(transfers, n_tiles).run();
+  // Ports may wait for each other so long that pairs gain nothing.
+  if (best.cycles > busiest_port(single, n_tiles)) {
+    Schedule found = Scheduler(single, n_tiles).run(best.cycles);
+    if (found.cycles < best.cycles) {
+      best = std::move(found);
+      transfers = std::move(single);
+    }
+  }
   const std::int64_t bound = best.bound;
   const auto attempt = [&](const std::vector<Transfer> &others, const Cut &cut) {
     std::size_t n_parts = 0;

@@ -36,7 +36,8 @@ class MoveRates:
     `copy_8` to `copy_1`: per byte copied where both ends differ by a multiple of 8, 4, 2 bytes or an odd number.
     `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
     even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
-    `ragged`: per end of a piece that is no word's end. `links`: those between groups of cores, where there are any.
+    `ragged`: per end of a piece that is no word's end. `paired_bytes_per_cycle`: what cores 2k and 2k + 1 each receive
+    where both take the same in transfers of `least_paired_words` and more; 0: no more than others. `links`: those between groups of cores, where there are any.
     """
 
     bytes_per_cycle: int
@@ -52,6 +53,8 @@ class MoveRates:
     long_odd: int
     row: int
     ragged: int
+    paired_bytes_per_cycle: int = 0
+    least_paired_words: int = 0
     links: Links | None = None
 
     @property

@@ -12,7 +12,7 @@ namespace t10 {
 
 constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
 constexpr std::int64_t kWordBytes = 4;
-constexpr std::size_t kRates = 13;
+constexpr std::size_t kRates = 15;
 
 // In the order of t10.core.loads.MoveRates.
 struct LoadRates {
@@ -23,6 +23,8 @@ struct LoadRates {
   std::int64_t short_even = 0, short_odd = 0, long_even = 0, long_odd = 0;
   // Units per row of copies, and per end of a piece that is no word's end.
   std::int64_t row = 0, ragged = 0;
+  // Bytes per cycle to both cores of a pair in transfers of so many words and more; 0: as to any others.
+  std::int64_t paired_bytes_per_cycle = 0, least_paired_words = 0;
   // Numbers of t10.core.links.Links; none where all cores share one exchange.
   std::vector<std::int64_t> links;
 
@@ -31,7 +33,8 @@ struct LoadRates {
     if (given.size() < kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
     links.assign(given.begin() + kRates, given.end());
     std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
-                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged};
+                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged,
+                                         &paired_bytes_per_cycle, &least_paired_words};
     for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
     if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
   }
@@ -63,6 +66,18 @@ struct LoadRates {
   std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
     return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
   }
+
+  // The same in double words, to both cores of pairs; 0 where a chip knows no pairs or the transfer is too short.
+  std::int64_t paired_transfer(std::int64_t n_bytes, std::int64_t fragments) const {
+    if (paired_bytes_per_cycle == 0 || n_bytes < least_paired_words * kWordBytes) return 0;
+    return (n_bytes + paired_bytes_per_cycle - 1) / paired_bytes_per_cycle + fragments * fragment_cycles;
+  }
+
+  // Bytes that pass a port in single words while `n` do in double words, no more.
+  std::int64_t paired(std::int64_t n) const { return n * bytes_per_cycle / paired_bytes_per_cycle; }
+
+  // How many bytes fewer these are for a transfer of `n` bytes.
+  std::int64_t saved(std::int64_t n) const { return paired_transfer(n, 0) == 0 ? 0 : n - paired(n); }
 };
 
 // What the busiest core does: cycles of a port (of a phase that was scheduled: until the last transfer ends), and of work inside it before and behind the exchange.

@@ -10,6 +10,10 @@
 
 namespace t10 {
 
+// What is known of the cores of a group: some has no partner that takes any of the same, so none gets all of it in double
+// words; they are pairs, and nobody else takes any of it from where they do; or neither.
+enum class Pairing : std::uint8_t { never, always, perhaps };
+
 // Cores that take the same elements from the same places are one group.
 class PhaseGroups {
  public:
@@ -19,11 +23,16 @@ class PhaseGroups {
       : item_bytes_(item_bytes), group_of_core_(static_cast<std::size_t>(n_cores), -1) {}
 
   // Begins a group; what it takes and fills follows in the order of its slots.
-  void begin_group(const std::int32_t *cores, std::size_t n_members) {
+  void begin_group(const std::int32_t *cores, std::size_t n_members, Pairing pairing = Pairing::perhaps) {
     for (std::size_t i = 0; i < n_members; ++i)
       group_of_core_[static_cast<std::size_t>(cores[i])] = static_cast<std::int32_t>(groups_.size());
-    groups_.push_back({members_.size(), n_members, takes_.size(), fills_.size()});
+    groups_.push_back({members_.size(), n_members, takes_.size(), fills_.size(), pairing});
     members_.insert(members_.end(), cores, cores + n_members);
+  }
+
+  // What was given of the group that was begun last is not all of it.
+  void cut_group() {
+    if (groups_.back().pairing == Pairing::always) groups_.back().pairing = Pairing::perhaps;
   }
 
   // `length` slots from `here` on take what lies in the slots of `core` from `slot` on, in its variable `source`.
@@ -56,6 +65,7 @@ class PhaseGroups {
 
   struct Group {
     std::size_t first_member, n_members, first_take, first_fill;
+    Pairing pairing;
   };
 
   // Of where bytes lie on a core, the bits from here on number their variable.

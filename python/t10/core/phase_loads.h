@@ -19,6 +19,7 @@
 #include "memory_elements.h"
 #include "move_rates.h"
 #include "phase_groups.h"
+#include "phase_pieces.h"
 #include "strided_runs.h"
 
 namespace t10 {
@@ -56,7 +57,8 @@ class PhaseLoads : public PhaseGroups {
     for (std::size_t g = 0; g < groups_.size(); ++g) least_received(g);
     Loads result = largest();
     result.port /= rates_.bytes_per_cycle;
-    result.port = std::max(result.port, (sent_bytes + rates_.bytes_per_cycle - 1) / rates_.bytes_per_cycle);
+    const Int fastest = std::max(rates_.bytes_per_cycle, rates_.paired_bytes_per_cycle);
+    result.port = std::max(result.port, (sent_bytes + fastest - 1) / fastest);
     return result;
   }
 
@@ -66,35 +68,6 @@ class PhaseLoads : public PhaseGroups {
   }
 
  private:
-  // What a group wants in its slots from `here` on: bytes of a core from `from` on (the upper bits number its variable).
-  struct Wanted {
-    Int from;
-    std::uint32_t here, length;
-    std::int32_t core, group;
-  };
-
-  struct Draft {
-    std::int32_t core;
-    std::size_t first_target, n_targets;
-    Int n_bytes = 0, fragments = 0, cycles = 0;
-    Int packed_ranges = 0, packed_end = -1, packed_units = 0, landing_ranges = 0;
-    bool lands_as_words = true;
-    std::uint64_t reads = 0;
-  };
-
-  // What a sender's packed bytes are to one group.
-  struct Sender {
-    Int packed = 0, end = 0, n_ends = 0;
-    bool is_packing = false, is_ragged = false;
-  };
-
-  // Packed bytes that belong at `to` on a group's cores but `owner`; `transfer` brought them.
-  struct Landing {
-    std::int32_t group;
-    std::int32_t transfer;
-    Int to, n;
-  };
-
   void clear() {
     for (auto *const each : {&before_, &behind_, &sent_, &own_received_}) each->assign(n_, 0);
     received_.assign(groups_.size(), 0);
@@ -114,14 +87,15 @@ class PhaseLoads : public PhaseGroups {
       if (is_alone && is_member(group, take.core)) return;
       const Int n = bytes(take.length);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
-      Int cost = n;
+      Int cost = groups_[group].pairing == Pairing::perhaps && may_be_wide(take) ? rates_.paired(n) : n;
+      if (sender.n_bytes == 0) touched_.push_back(take.core);
+      sender.note(n, (from_of(take) | bytes(take.here) | n) % (2 * kWordBytes) == 0);
       if (is_words(take)) {
         cost += fragment;
       } else {
         const Int to = bytes(take.here);
         if (!sender.is_packing) {
           sender.is_packing = true;
-          touched_.push_back(take.core);
           cost += fragment;
         }
         if (to != sender.end) sender.is_ragged |= ((sender.end | to) & (kWordBytes - 1)) != 0;
@@ -135,6 +109,10 @@ class PhaseLoads : public PhaseGroups {
     Int gathered = 0;
     for (const std::int32_t core : touched_) {
       Sender &sender = senders_[static_cast<std::size_t>(core)];
+      const Int saved = groups_[group].pairing == Pairing::always && sender.is_wide ? rates_.saved(sender.n_bytes) : 0;
+      received_[group] -= saved;
+      if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] -= saved;
+      if (!sender.is_packing) continue;
       sender.is_ragged |= (sender.end & (kWordBytes - 1)) != 0;
       if (!sender.is_ragged && !is_member(group, core)) gathered = std::max(gathered, sender.packed);
     }
@@ -282,6 +260,7 @@ class PhaseLoads : public PhaseGroups {
     Draft &transfer = transfers_[found->second];
     const Int n = end - begin;
     transfer.n_bytes += n;
+    transfer.is_wide = transfer.is_wide && is_wide(begin, n);
     if (!places_.sources.empty()) touch(transfer, begin, n);
     if (has_words) {
       ++transfer.fragments;
@@ -293,6 +272,18 @@ class PhaseLoads : public PhaseGroups {
     if (begin != transfer.packed_end) ++transfer.packed_ranges;
     transfer.packed_end = end;
     transfer.packed_units += rates_.packed(begin, n);
+  }
+
+  // Whether some of what is taken may come in double words.
+  bool may_be_wide(const Take &take) const {
+    return rates_.paired_bytes_per_cycle > 0 && ((from_of(take) - bytes(take.here)) & (2 * kWordBytes - 1)) == 0;
+  }
+
+  // Whether a segment is double words wherever it is served.
+  bool is_wide(Int begin, Int n) const {
+    return std::all_of(served_.begin(), served_.end(), [&](std::size_t i) {
+      return ((begin | n | (bytes(pieces_[i].here) + begin - pieces_[i].from)) & (2 * kWordBytes - 1)) == 0;
+    });
   }
 
   // Notes which memory elements a segment is read from and written to.
@@ -341,13 +332,28 @@ class PhaseLoads : public PhaseGroups {
       const Int fragments = each.fragments + (is_direct ? each.landing_ranges : is_packed ? 1 : 0);
       each.fragments = rates_.fragments(each.n_bytes + padding, fragments);
       each.cycles = rates_.transfer(each.n_bytes + padding, each.fragments);
-      sent_[core] += each.cycles;
+      if (each.is_wide) each.paired_cycles = rates_.paired_transfer(each.n_bytes, each.fragments);
+      sent_[core] += each.paired_cycles > 0 ? each.paired_cycles : each.cycles;
       for (std::size_t i = 0; i < each.n_targets; ++i) {
         const auto group = static_cast<std::size_t>(all_targets_[each.first_target + i]);
         received_[group] += each.cycles;
         if (is_member(group, each.core)) own_received_[core] += each.cycles;
+        if (each.paired_cycles > 0) save(each, group);
       }
     }
+  }
+
+  // Takes off what cores of a group save that get a transfer together with their partners.
+  void save(const Draft &transfer, std::size_t group) {
+    const auto first = all_targets_.begin() + static_cast<std::ptrdiff_t>(transfer.first_target);
+    const auto last = first + static_cast<std::ptrdiff_t>(transfer.n_targets);
+    each_member(group, [&](std::size_t core) {
+      const auto other = static_cast<std::size_t>(partner(static_cast<std::int32_t>(core)));
+      const auto sender = static_cast<std::size_t>(transfer.core);
+      if (core == sender || other == sender || other >= n_) return;
+      if (is_member(group, static_cast<Int>(other)) || std::binary_search(first, last, group_of_core_[other]))
+        own_received_[core] += transfer.cycles - transfer.paired_cycles;
+    });
   }
 
   // What cores scatter: packed bytes that are not whole words where they arrive, and small pieces of their own.
@@ -443,6 +449,7 @@ class PhaseLoads : public PhaseGroups {
       each.n_bytes = draft.n_bytes;
       each.fragments = draft.fragments;
       each.cycles = draft.cycles;
+      each.paired_cycles = draft.paired_cycles;
     }
     return best_schedule(list, static_cast<Int>(n_), rates_.fragment_cycles).cycles;
   }

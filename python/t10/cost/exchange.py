@@ -32,6 +32,8 @@ def exchange_rates(chip: ChipSpec) -> MoveRates:
         long_odd=UNITS * 3 // 2,
         row=UNITS * 4,
         ragged=UNITS * 4,
+        paired_bytes_per_cycle=chip.pair_rate,
+        least_paired_words=chip.least_paired_words,
     )
 
 
@@ -50,16 +52,25 @@ def phase_cycles(chip: ChipSpec, loads: Loads, *, is_neighbour: bool = False) ->
 
 
 def parts_cycles(
-    chip: ChipSpec, n_bytes: Any, n_parts: Any, n_sent: Any = 0, n_own: Any = 0, fewer_bytes: Any = 0
+    chip: ChipSpec,
+    n_bytes: Any,
+    n_parts: Any,
+    n_sent: Any = 0,
+    n_own: Any = 0,
+    fewer_bytes: Any = 0,
+    n_paired: Any = 0,
 ) -> Any:
     """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
 
     Arrays, or what records formulas; parts that are not whole words travel packed and are scattered. A core whose
     memory elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
-    or none. One core may take `fewer_bytes` a part.
+    or none. One core may take `fewer_bytes` a part. `n_paired` of the parts are taken by both cores of pairs.
     """
     words = np.maximum(part_port_cycles(chip, n_bytes), part_port_cycles(chip, fewer_bytes))
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
+    if chip.pair_rate:
+        is_long = n_bytes >= chip.least_paired_words * WORD_BYTES
+        port = port - n_paired * np.where(is_long, words + n_bytes // -chip.pair_rate, 0)
     inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
     return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
 

@@ -31,7 +31,7 @@ from t10.core.reduction import (
     slots_at_once,
 )
 from t10.core.tile import WIDE_BYTES
-from t10.cost.exchange import exchange_rates, part_port_cycles, parts_cycles, phase_cycles
+from t10.cost.exchange import WORD_BYTES, exchange_rates, part_port_cycles, parts_cycles, phase_cycles
 from t10.cost.steps import Steps
 
 MOST_SCHEDULED = 1 << 13
@@ -73,7 +73,7 @@ def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_membe
 
     In a phase every core takes the same elements of all others, as many as fit the shift buffer, and combines them
     with its own; of more than two members, its own part is copied among the others'. What many cores want of one is
-    sent to all of them at once, so receiving takes the time.
+    sent to all of them at once, so receiving takes the time: in double words, but for what a core takes of its partner.
     """
     if spec.combine == "none":
         return n_members * 0
@@ -84,7 +84,8 @@ def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_membe
     full, rest = np.divmod(n_slots, at_once)
 
     def phase(n_slots: Any) -> Any:
-        moved = parts_cycles(chip, n_slots * item_bytes, others, n_own=np.where(others > 1, 1, 0))
+        n_own, n_paired = np.where(others > 1, 1, 0), np.maximum(others - 1, 0)
+        moved = parts_cycles(chip, n_slots * item_bytes, others, n_own=n_own, n_paired=n_paired)
         return moved + chip.launch_cycles + steps.combine(spec, n_parts, n_slots, is_whole=True)
 
     return np.where(others > 0, full * phase(at_once) + np.where(rest > 0, phase(rest), 0), 0)
@@ -110,7 +111,7 @@ def rounds_cycles(
     item_bytes, total = size_bytes(dtype), 0
     if n_members == 1:
         return total
-    make = all_rounds if mode == "all" else scatter_rounds
+    make, who = all_rounds if mode == "all" else scatter_rounds, cores is not None
     known: dict[tuple[int, int, int, bytes, bytes], int] = {}
     for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
         # Code asks how its operands are aligned, exchanges in which memory elements they lie.
@@ -118,7 +119,7 @@ def rounds_cycles(
         if is_apart or places is None:
             begin %= WIDE_BYTES
         # Who waits for whom goes by how far away those are of which a core takes.
-        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places) else 0
+        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places, who=who) else 0
         key = turn, one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
         if key not in known:
             additions = added(one)
@@ -145,7 +146,7 @@ def exchange_cycles(
     """
     sizes = one.widths[one.widths > 0] * item_bytes
     most, least = int(sizes.max()), int(sizes.min())
-    if _is_scheduled(chip, one, item_bytes, is_apart, places):
+    if _is_scheduled(chip, one, item_bytes, is_apart, places, who=cores is not None):
         moves = one.moves if cores is None else _among(one.moves, cores)
         n_cores = len(one.widths) if cores is None else int(cores.max()) + 1
         return phase_cycles(
@@ -157,11 +158,22 @@ def exchange_cycles(
     return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
 
 
-def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
-    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
+def _is_scheduled(
+    chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None, *, who: bool
+) -> bool:
+    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits.
+
+    Where it is known `who` takes part, pairs take what is sent to all in double words; else all do in single words.
+    """
     sizes = one.widths[one.widths > 0] * item_bytes
     is_even = part_port_cycles(chip, int(sizes.min())) <= part_port_cycles(chip, int(sizes.max()))
-    is_known = is_even if is_apart else places is None
+    is_paired = (
+        who
+        and one.replaces
+        and chip.pair_rate > 0
+        and int(sizes.max()) >= chip.least_paired_words * WORD_BYTES
+    )
+    is_known = is_even and not is_paired if is_apart else places is None
     return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
 
 

@@ -82,7 +82,8 @@ def _reduction(
     numbers = n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes
     patterns = tuple(moved(each.moves, item_bytes) for each in make(who, *numbers))
     one = Groups.one(who.members.shape[1])
-    cycles = sum(exchange_cycles(chip, each, item_bytes) for each in make(one, *numbers))
+    cores = np.unique(who.members, axis=0)
+    cycles = sum(exchange_cycles(chip, each, item_bytes, cores=cores) for each in make(one, *numbers))
     return Collective(patterns, is_neighbour=False, cycles=cycles)
 
 

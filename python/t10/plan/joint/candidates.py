@@ -33,7 +33,7 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import limits_bytes
 from t10.plan.search.pareto import Front
-from t10.plan.search.placement import place
+from t10.plan.search.placement import fastest_axes, place
 from t10.plan.search.space import candidate_partitions
 
 COUNTED_TOGETHER = 8
@@ -47,7 +47,7 @@ class Reading:
     """What the candidates of an operator need of an operand that another operator makes, one entry each.
 
     Elements that the busiest core needs, and that cores take on average wherever an element is once; on how many cores
-    at least and at most something is needed.
+    at least and at most something is needed; in how many runs of the tensor; how many times as fast pairs take it.
     """
 
     wanted: Ints
@@ -55,6 +55,7 @@ class Reading:
     least_cores: Ints
     most_cores: Ints
     runs: Ints
+    together: Ints
     item_bytes: int
     n_elements: int
 
@@ -224,19 +225,18 @@ def candidates_of(
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
         if number in owned:
             continue
-        reading = _reading(spec, operand, rows)
+        reading = _reading(context.chip, spec, operand, rows)
         if source in ("made", "of others"):
             readings[number] = reading
         elif source == "even":
             here = -(
                 -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
             )
-            least += arrival_cycles(
-                context, np.maximum(reading.wanted - here, 0), reading.item_bytes, np.ones_like(cores)
-            )
+            left = np.maximum(reading.wanted - here, 0) // reading.together
+            least += arrival_cycles(context, left, reading.item_bytes, np.ones_like(cores))
         elif source != "of its own":
             n_received = reading.wanted if source == "viewed" else reading.mean
-            fixed += arrival_cycles(context, n_received, reading.item_bytes, reading.runs)
+            fixed += arrival_cycles(context, n_received // reading.together, reading.item_bytes, reading.runs)
     return Candidates(
         listed=listed,
         is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
@@ -262,7 +262,7 @@ def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
     return is_slice
 
 
-def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
+def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
     """Return what an operand needs by candidates; elements of the value only, without padding."""
     lengths = whole_lengths(spec, rows)
     # Some core has the parts of these numbers; none of them is cut short where there are several.
@@ -287,16 +287,31 @@ def _reading(spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
         for dim, size in zip(operand.dims, operand.shape, strict=True)
         if dim.terms
     )
+    runs = contiguous_runs(operand, lengths)
     sharers = cores // rows[:, sorted(operand.axes)].prod(axis=1)
     return Reading(
         wanted=wanted,
         mean=-(-n_read * (sharers - 1) // cores) if is_plain else np.zeros_like(cores),
         least_cores=cores if is_even else np.ones_like(cores),
         most_cores=cores if is_plain and n_read == prod(operand.shape) else np.full_like(cores, NEVER),
-        runs=contiguous_runs(operand, lengths),
+        runs=runs,
+        together=_together(chip, spec, operand, rows, wanted // runs),
         item_bytes=size_bytes(operand.dtype),
         n_elements=prod(operand.shape),
     )
+
+
+def _together(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, run: Ints) -> Ints:
+    """Return how many times as fast cores may receive an operand that they take in runs of so many elements.
+
+    Both of a pair take the same where parts along the axis that numbers cores fastest are even in number.
+    """
+    n_bytes = run * size_bytes(operand.dtype)
+    if not chip.pair_rate:
+        return np.ones(len(rows), np.int64)
+    fastest = fastest_axes(spec, rows, whole_lengths(spec, rows))
+    is_shared = ~np.isin(fastest, sorted(operand.axes)) & (rows[np.arange(len(rows)), fastest] % 2 == 0)
+    return np.where(is_shared & (n_bytes % 8 == 0), chip.pair_rate // chip.exchange_bytes_per_cycle, 1)
 
 
 def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:

@@ -35,14 +35,15 @@ def moved_directly(
         (producer.least_cores,),
     )
     read, of_reader = _classes(
-        (reading.most_cores,), (reading.least_cores, reading.wanted, reading.mean, reading.runs)
+        (reading.most_cores,),
+        (reading.least_cores, reading.wanted, reading.mean, reading.runs, reading.together),
     )
     cores, stored, is_whole, is_grid, least_cores = made[:, :, None]
-    needed_most, needed_least, wanted, mean, runs = read[:, None, :]
+    needed_most, needed_least, wanted, mean, runs, together = read[:, None, :]
     # Sums that are whole on all their cores are there several times.
     moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0)) | (is_grid == 0)
     received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
-    return of_producer, of_reader, arrival_cycles(context, received, reading.item_bytes, runs)
+    return of_producer, of_reader, arrival_cycles(context, received // together, reading.item_bytes, runs)
 
 
 def moved_through_views(
@@ -69,8 +70,9 @@ def moved_through_views(
         (producer.listed.spec, made, rows, stored),
         (reader.listed.spec, read, reader.listed.rows[read_rows]),
     )
-    cycles = arrival_cycles(context, most, reading.item_bytes, reading.runs[read_rows])
-    whole = arrival_cycles(context, reading.wanted, reading.item_bytes, reading.runs)
+    together = reading.together
+    cycles = arrival_cycles(context, most // together[read_rows], reading.item_bytes, reading.runs[read_rows])
+    whole = arrival_cycles(context, reading.wanted // together, reading.item_bytes, reading.runs)
     of_producer = np.full(len(producer.listed.rows), len(made_rows))
     of_producer[made_rows] = np.arange(len(made_rows))
     # Those that were not looked at are classes by what they need.

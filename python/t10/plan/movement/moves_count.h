@@ -43,9 +43,13 @@ class ViewRuns {
     }
     starts_.push_back(static_cast<std::int32_t>(size_));
     index_runs();
+    note_repeats();
   }
 
   Int size() const { return size_; }
+
+  // Whether some element of a source is read twice.
+  bool repeats() const { return repeats_; }
 
   // The id of an element, and how many elements from it on have ids that count up in one source.
   std::pair<Int, Int> find(Int element) const {
@@ -69,8 +73,17 @@ class ViewRuns {
     }
   }
 
+  void note_repeats() {
+    std::vector<std::pair<Int, Int>> read;
+    for (std::size_t run = 0; run < ids_.size(); ++run)
+      if (ids_[run] >= 0) read.emplace_back(ids_[run], Int{ids_[run]} + starts_[run + 1] - starts_[run]);
+    std::sort(read.begin(), read.end());
+    for (std::size_t i = 1; i < read.size(); ++i) repeats_ |= read[i].first < read[i - 1].second;
+  }
+
   Int size_;
   int shift_ = 0;
+  bool repeats_ = false;
   std::vector<std::int32_t> starts_;
   std::vector<std::int32_t> ids_;
   std::vector<std::int32_t> run_of_block_;
@@ -220,6 +233,19 @@ class MoveCounter {
     return stride;
   }
 
+  // What is known of whether these cores and their partners take the same.
+  Pairing pairing(const std::int32_t *cores, std::size_t n_members) const {
+    const bool is_exclusive = wanted_.is_exclusive && (view_ == nullptr || !view_->repeats());
+    const auto is_paired = [&](std::int32_t core) {
+      const std::int32_t other = partner(core);
+      if (other >= wanted_.n_cores) return false;
+      return is_exclusive ? std::binary_search(cores, cores + n_members, other)
+                          : (view_ != nullptr && view_->repeats()) || wanted_.overlap(core, other);
+    };
+    if (!std::all_of(cores, cores + n_members, is_paired)) return Pairing::never;
+    return is_exclusive ? Pairing::always : Pairing::perhaps;
+  }
+
   // Counts what some cores fetch that fetch the same. Returns whether all of it, up to a number of pieces.
   bool count_group(const std::int32_t *cores, std::size_t n_members, Int most_pieces) {
     // What several cores take is sent in any case: whoever has it, another one wants it.
@@ -234,7 +260,7 @@ class MoveCounter {
     Last last;
     Int next = 0;
     bool is_cut = false;
-    if (loads_) loads_->begin_group(cores, n_members);
+    if (loads_) loads_->begin_group(cores, n_members, pairing(cores, n_members));
     wanted_.walk(cores[0], [&](Int here, Int element, Int length) {
       // Not inside a word, of which what is left out may be the rest.
       is_cut |= n_pieces_ >= most_pieces && next * item_bytes_ % kWholeBytes == 0;
@@ -277,6 +303,7 @@ class MoveCounter {
         length -= n;
       }
     });
+    if (is_cut && loads_) loads_->cut_group();
     if (!is_cut && is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
     for (std::size_t i = 0; i < n_members; ++i) {
       const auto core = static_cast<std::size_t>(cores[i]);

@@ -47,6 +47,18 @@ struct CellDim {
     const IndexRun &piece = variants[0][0];
     return piece.slot == 0 && piece.index == 0 && piece.length == extent;
   }
+
+  // Whether no index is in two variants.
+  bool is_exclusive() const {
+    if (variants.size() == 1) return true;
+    std::vector<std::pair<Int, Int>> held;
+    for (const auto &variant : variants)
+      for (const IndexRun &run : variant) held.emplace_back(run.index, run.index + run.length);
+    std::sort(held.begin(), held.end());
+    for (std::size_t i = 1; i < held.size(); ++i)
+      if (held[i].first < held[i - 1].second) return false;
+    return true;
+  }
 };
 
 // Numbers equal keys (0 <= key < range) alike, in order of first appearance; returns how many different ones there are.
@@ -115,6 +127,7 @@ class PartitionCells {
     if (n_cores > (Int{1} << 24)) throw std::invalid_argument("PartitionCells: too many cores");
     place_cores(core_order, phases, shift);
     add_dims(forms);
+    is_exclusive = std::all_of(dims.begin(), dims.end(), [](const CellDim &dim) { return dim.is_exclusive(); });
     group_cores();
     // Only needed to get here; thousands are kept.
     coordinates_ = {};
@@ -128,6 +141,8 @@ class PartitionCells {
   std::vector<CellDim> dims;
   // Innermost dim that is not held whole: the dims behind it only make runs longer.
   std::size_t run_dim = 0;
+  // Whether no element is held by cores of several groups.
+  bool is_exclusive = true;
   // Cores that hold the same windows have the same group.
   std::vector<std::int32_t> group_of_core;
   Groups groups;
@@ -140,6 +155,19 @@ class PartitionCells {
       return;
     }
     descend(0, static_cast<std::size_t>(core), 0, 0, emit);
+  }
+
+  // Whether two cores hold some element both; never false where they do.
+  bool overlap(Int one, Int other) const {
+    return std::all_of(dims.begin(), dims.end(), [&](const CellDim &dim) {
+      const std::int32_t first = dim.variant_of_core[static_cast<std::size_t>(one)];
+      const std::int32_t second = dim.variant_of_core[static_cast<std::size_t>(other)];
+      if (first == second) return true;
+      for (const IndexRun &a : dim.variants[static_cast<std::size_t>(first)])
+        for (const IndexRun &b : dim.variants[static_cast<std::size_t>(second)])
+          if (a.index < b.index + b.length && b.index < a.index + a.length) return true;
+      return false;
+    });
   }
 
  private:

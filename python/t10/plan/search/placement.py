@@ -75,6 +75,19 @@ def natural_core_order(spec: OperatorSpec, f_op: AxisSizes, lengths: AxisSizes) 
     )
 
 
+def fastest_axes(spec: OperatorSpec, rows: Ints, lengths: Ints) -> Ints:
+    """Return the axis that numbers cores fastest in `natural_core_order`, by rows of F_op and of lengths."""
+    found = np.zeros(len(rows), np.int64)
+    is_long = lengths > 1
+    patterns, which = np.unique(np.concatenate([rows > 1, is_long], axis=1), axis=0, return_inverse=True)
+    n_axes = rows.shape[1]
+    for number, pattern in enumerate(patterns.tolist()):
+        cut, long = pattern[:n_axes], pattern[n_axes:]
+        order = natural_core_order(spec, tuple(1 + each for each in cut), tuple(1 + each for each in long))
+        found[which.reshape(-1) == number] = order[-1]
+    return found
+
+
 def is_tiling(spec: OperatorSpec, plan: OperatorPlan) -> bool:
     """Return whether the windows of every operand tile its sub-tensor the same number of times everywhere.
 

@@ -78,7 +78,8 @@ def schedule(
     """Schedule the transfers of one exchange phase; offsets count from the begin of the tiles' memories.
 
     `rates`: bytes per cycle of the exchange, cycles per fragment, bytes per cycle of copies, words of the largest
-    transfer, bytes of a memory element (0: none), offset of the interleaved region. `places` (tiles, 2), row and
+    transfer, bytes of a memory element (0: none), offset of the interleaved region, bytes per cycle of pairs (0: none),
+    words of the least piece that a pair takes. `places` (tiles, 2), row and
     column, may be empty. `table` (tiles, 4) receives cycles of copies before, sending, receiving, and copies after.
 
     Returns (cycles until the last transfer arrived, most cycles of any port, transfers, most fragments of any receiver,

@@ -24,6 +24,7 @@ namespace t10 {
 struct ExchangeRates {
   std::int64_t exchange_bytes_per_cycle, fragment_cycles, copy_bytes_per_cycle, largest_words;
   MemoryElements elements;
+  std::int64_t paired_bytes_per_cycle, least_paired_words;  // 0: tiles of a pair take the same like any others
 };
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
@@ -45,6 +46,7 @@ struct Piece {
 struct Draft : Transfer {
   std::int64_t packed_ranges = 0, packed_end = -1, packed_eighths = 0, landing_ranges = 0;
   bool lands_as_words = true;
+  bool is_wide = true;  // whole double words at all ends
 };
 
 struct Transfers {
@@ -216,12 +218,14 @@ class TransferMaker {
     Draft &transfer = drafts_[found->second];
     const std::int64_t n = end - begin;
     transfer.n_bytes += n;
+    transfer.is_wide = transfer.is_wide && (address(begin) | n) % (2 * WORD) == 0;
     transfer.reads |= rates_.elements.mask(address(begin), n);
     for (const std::size_t i : active) {
       const Piece &piece = pieces[i];
       const std::int64_t to = piece.to + begin - piece.from;
       const auto at = std::lower_bound(targets.begin(), targets.end(), piece.target) - targets.begin();
       transfer.writes[at] |= rates_.elements.mask(to, n);
+      transfer.is_wide = transfer.is_wide && to % (2 * WORD) == 0;
       if (!is_words) scattered_[piece.target].push_back({std::int64_t(found->second), to, n});
     }
     if (is_words) {
@@ -286,6 +290,7 @@ class TransferMaker {
                   std::int64_t target_offset) {
     const Run &first = runs[rows[0]];
     Draft transfer;
+    transfer.is_wide = false;
     transfer.source = first.source_tile;
     const std::int64_t from = source_offsets[first.source] + first.source_offset;
     bool is_words = true;
@@ -337,6 +342,9 @@ class TransferMaker {
     transfer.fragments = fragments;
     transfer.cycles = (n_bytes + rates_.exchange_bytes_per_cycle - 1) / rates_.exchange_bytes_per_cycle +
                       fragments * rates_.fragment_cycles;
+    if (!transfer.is_wide || rates_.paired_bytes_per_cycle == 0 || n_bytes < rates_.least_paired_words * WORD) return;
+    transfer.paired_cycles = (n_bytes + rates_.paired_bytes_per_cycle - 1) / rates_.paired_bytes_per_cycle +
+                             fragments * rates_.fragment_cycles;
   }
 
   ExchangeRates rates_;

@@ -48,6 +48,8 @@ class ExchangeModel:
             chip.largest_transfer_words,
             chip.element_bytes if self.has_elements else 0,
             chip.interleaved_base - chip.memory_base,
+            chip.pair_rate,
+            chip.least_paired_words,
         ]
 
 
