@@ -37,7 +37,8 @@ class MoveRates:
     `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
     even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
     `ragged`: per end of a piece that is no word's end. `paired_bytes_per_cycle`: what cores 2k and 2k + 1 each receive
-    where both take the same in transfers of `least_paired_words` and more; 0: no more than others. `links`: those between groups of cores, where there are any.
+    where both take the same in transfers of `least_paired_words` and more; 0: no more than others. `links`: those
+    between groups of cores, where there are any.
     """
 
     bytes_per_cycle: int

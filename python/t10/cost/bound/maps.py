@@ -49,7 +49,7 @@ SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
 ONE_PAIR_SLOTS = 4
 """Slots that a pair alone takes beside those of a pair among others."""
-ODD_CYCLES = 18
+ODD_CYCLES = 24
 """What an epilogue over a part of no whole vectors may take less."""
 
 
