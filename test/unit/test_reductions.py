@@ -10,12 +10,15 @@ import pytest
 from support import specs
 from support.simulation import check_simulators, chip_of, plan_of, scheduled
 
+from t10.chip import load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.geometry import partition_shape, window_lengths
 from t10.core.graph import GraphOutput, View
-from t10.core.plan import PhaseTerm, Reduce
-from t10.core.reduction import Groups
+from t10.core.plan import PhaseTerm, Reduce, final_positions
+from t10.core.reduction import Groups, all_rounds, groups
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.schedule import Arrival, Buffer
+from t10.cost.reductions import different_groups, exchange_cycles
 from t10.errors import SimTrap
 from t10.sim.memory import CoreMemory
 from t10.sim.partition import Partition
@@ -131,3 +134,16 @@ def test_partial_sums_are_combined_once_each(name: str, shift_buffer_bytes: int,
     chip = chip_of(prod(f_op), shift_buffer_bytes=shift_buffer_bytes)
     plan = replace(plan_of(spec, f_op), reduce=mode)
     check_simulators(scheduled(specs.one_operator_graph(spec), (plan,), chip), chip, low=-9)
+
+
+@pytest.mark.parametrize("f_op", [(8, 1, 3), (4, 1, 5), (5, 1, 6), (3, 2, 4), (2, 3, 7), (1, 1, 16)])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (0, 2, 1)])
+def test_different_groups_take_what_all_groups_do(f_op: AxisSizes, order: AxisSizes) -> None:
+    """Pairs of cores are whole in some groups, in no group, or in some groups and not in others."""
+    chip, spec = load_chip("test-64"), specs.matmul(160, 96, 210, "f32")
+    plan = replace(plan_of(spec, f_op), core_order=order)
+    n_slots = prod(partition_shape(spec.output, window_lengths(plan, 2)))
+    every = np.unique(groups(spec, plan, final_positions(plan)).members, axis=0)
+    for one in all_rounds(Groups.one(f_op[2]), n_slots, chip.shift_buffer_bytes // 4, 4):
+        expected = exchange_cycles(chip, one, 4, cores=every)
+        assert exchange_cycles(chip, one, 4, cores=different_groups(spec, plan)) == expected

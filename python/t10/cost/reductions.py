@@ -111,7 +111,7 @@ def rounds_cycles(
     item_bytes, total = size_bytes(dtype), 0
     if n_members == 1:
         return total
-    make, who = all_rounds if mode == "all" else scatter_rounds, cores is not None
+    make = all_rounds if mode == "all" else scatter_rounds
     known: dict[tuple[int, int, int, bytes, bytes], int] = {}
     for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
         # Code asks how its operands are aligned, exchanges in which memory elements they lie.
@@ -119,7 +119,7 @@ def rounds_cycles(
         if is_apart or places is None:
             begin %= WIDE_BYTES
         # Who waits for whom goes by how far away those are of which a core takes.
-        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places, who=who) else 0
+        turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places) else 0
         key = turn, one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
         if key not in known:
             additions = added(one)
@@ -146,7 +146,7 @@ def exchange_cycles(
     """
     sizes = one.widths[one.widths > 0] * item_bytes
     most, least = int(sizes.max()), int(sizes.min())
-    if _is_scheduled(chip, one, item_bytes, is_apart, places, who=cores is not None):
+    if _is_scheduled(chip, one, item_bytes, is_apart, places):
         moves = one.moves if cores is None else _among(one.moves, cores)
         n_cores = len(one.widths) if cores is None else int(cores.max()) + 1
         return phase_cycles(
@@ -154,27 +154,28 @@ def exchange_cycles(
         )
     if one.replaces:
         # What many cores want of one is sent to all of them at once.
-        return int(parts_cycles(chip, most, one.n_parts - 1, 0 if is_apart else 1, 1))
+        n_paired = _n_paired(one.n_parts, most, cores)
+        return int(parts_cycles(chip, most, one.n_parts - 1, 0 if is_apart else 1, 1, n_paired=n_paired))
     return int(parts_cycles(chip, most, one.n_parts, 0 if is_apart else one.n_parts, 0, least))
 
 
-def _is_scheduled(
-    chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None, *, who: bool
-) -> bool:
-    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits.
-
-    Where it is known `who` takes part, pairs take what is sent to all in double words; else all do in single words.
-    """
+def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
+    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
     sizes = one.widths[one.widths > 0] * item_bytes
     is_even = part_port_cycles(chip, int(sizes.min())) <= part_port_cycles(chip, int(sizes.max()))
-    is_paired = (
-        who
-        and one.replaces
-        and chip.pair_rate > 0
-        and int(sizes.max()) >= chip.least_paired_words * WORD_BYTES
-    )
-    is_known = is_even and not is_paired if is_apart else places is None
+    is_known = is_even if is_apart else places is None
     return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
+
+
+def _n_paired(n_parts: int, n_bytes: int, cores: Ints | None) -> int:
+    """Return how many parts of others all cores of groups (groups, members) take together with their partners.
+
+    A core that has no partner in its group takes all in single words, and who has one what comes from that.
+    """
+    if cores is None or n_bytes % (2 * WORD_BYTES):
+        return 0
+    has_partner = (cores[:, :, None] == cores[:, None, :] ^ 1).any(axis=2)
+    return n_parts - 2 if has_partner.all() else 0
 
 
 @lru_cache(maxsize=KEPT_PLANS)
