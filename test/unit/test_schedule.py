@@ -51,7 +51,7 @@ GRAPHS = (
 )
 
 
-@pytest.fixture(params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
+@pytest.fixture(scope="module", params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
 def plan(request: pytest.FixtureRequest) -> ModulePlan:
     return plan_module(request.param, CHIP)
 
