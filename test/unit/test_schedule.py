@@ -154,6 +154,7 @@ def test_elementwise_chain_stays_where_it_is() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
     """At first weights that rotate where they rest are enough; with a little less memory they are not."""
     layers = specs.mlp_graph(512, (128,) * 6)

@@ -81,6 +81,7 @@ def test_so_they_do_where_steps_are_counted_and_bounds_prune(first: int) -> None
         )
 
 
+@pytest.mark.slow
 def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
     n_searched = n_others = 0
     for seed in range(N_RANDOM, 10 * N_RANDOM):
