@@ -15,8 +15,11 @@ MAKEFLAGS += --no-print-directory
 demo: dev  ## Compile a layer of BERT for a tight chip, show how its tensors rotate, compare with ONNX Runtime
 	@$(BIN)/t10 demo
 
+# Parts that use one core each run side by side, so that none is idle; tests with time limits do not run beside them.
 .PHONY: test
-test: lint types contracts docs-check lit pytest  ## The whole suite: style, types, import contracts, docs, lit, pytest
+test: dev  ## The whole suite: style, types, import contracts, docs, lit, pytest
+	@$(MAKE) -j$(JOBS) --output-sync types lint contracts docs-check lit
+	@$(MAKE) pytest
 
 .PHONY: help
 help:  ## Print this list
@@ -67,12 +70,12 @@ lit: dev  ## lit: test/**/*.mlir
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: pytest
-pytest: dev  ## pytest: test/unit and test/e2e; of the slow tests a tenth, drawn by the commit
+pytest: dev  ## pytest: test/unit and test/e2e; of slow tests a tenth, of sampled ones some cases, drawn by the commit
 	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --draw-slow
 
 .PHONY: quick
-quick: dev  ## pytest without the slow tests, then lit
-	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal -m "not slow"
+quick: dev  ## pytest without the slow tests, a draw of the sampled ones, then lit
+	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --draw-slow -m "not slow"
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: conformance

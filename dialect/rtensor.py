@@ -128,6 +128,7 @@ class SpaceAttr(RTensor.Attribute, name="space"):
     | `f_op` | optional: the only one |
     | `rp` | optional, with `f_op`: the pace that `ft` must give |
     | `aligned` | optional: `--t10-align-pace` has run; pace, steps and loop order follow from each partition |
+    | `unrotated` | optional: looser constraints (`least_cores`, `padding`, `n_f_op`) for plans that do not rotate |
 
     It stands for
 
@@ -135,6 +136,7 @@ class SpaceAttr(RTensor.Attribute, name="space"):
     for every f_op with least_cores <= prod(f_op) <= cores that pads no axis below `padding`:
       for every ft, one row per operand: a divisor of the cores that share the operand, cut along its axes,
                                          so that lengths rounded up to multiples of it keep `padding`
+    for every other f_op within `unrotated`, where any axis may be padded by one element: ft = 1
     ```
 
     The constraints are those that are kept, relaxed where the options left no partition. Passes that read the attribute

@@ -52,8 +52,16 @@ class PlanningPass(Pass):
     cost_model: str = option(
         DEFAULT_COST_MODEL, help="where cycles come from: ipu, t10-paper, or FILE.py[:FUNCTION]"
     )
-    parallelism: float = option(0.9, help="least share of the usable cores that must work", unit="ratio")
-    padding: float = option(0.9, help="least real share of every padded axis", unit="ratio")
+    parallelism: float = option(
+        0.9,
+        help="least share of the usable cores that must work, three quarters of it where nothing rotates",
+        unit="ratio",
+    )
+    padding: float = option(
+        0.9,
+        help="least real share of every padded axis; where nothing rotates, one element of padding is allowed too",
+        unit="ratio",
+    )
     exhaustive: bool = option(False, help="search without parallelism and padding")
     max_front: int = option(DEFAULT_FRONT, help="Pareto plans kept per operator", unit="plans")
     reconcile: str = option(

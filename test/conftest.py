@@ -27,19 +27,29 @@ settings.load_profile("ci")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `make pytest` asks for."""
     parser.addoption(
-        "--draw-slow", action="store_true", help="of slow tests run a tenth, drawn by the commit"
+        "--draw-slow",
+        action="store_true",
+        help="of slow tests run a tenth, of tests marked sampled(n) n cases; both drawn by the commit",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out nine tenths of the slow tests where a part of them is asked for."""
+    """Leave out nine tenths of the slow tests, and most cases of sampled ones, where a part of them is asked for."""
     if not config.getoption("--draw-slow"):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    kept = {item.nodeid for item in drawn(slow, -(-len(slow) // 10), name=lambda item: item.nodeid)}
-    left_out = [item for item in slow if item.nodeid not in kept]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    groups: dict[str, tuple[list[pytest.Item], int]] = {}
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if item.get_closest_marker("slow"):
+            groups.setdefault("slow", ([], 0))[0].append(item)
+        elif sampled:
+            groups.setdefault(item.nodeid.split("[")[0], ([], sampled.args[0]))[0].append(item)
+    left_out: set[str] = set()
+    for cases, n in groups.values():
+        kept = drawn(cases, n or -(-len(cases) // 10), name=lambda item: item.nodeid)
+        left_out.update({item.nodeid for item in cases} - {item.nodeid for item in kept})
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+    items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 def pytest_collection_finish() -> None:

@@ -63,3 +63,33 @@ func.func @f(%a: tensor<2x6xf16>, %b: tensor<6x3xf16>, %c: tensor<2x3xf16>) {
 
 // expected-error @+1 {{'func.func' op rtensor.forced: it has an unknown key 'pace'}}
 func.func private @forced() attributes {rtensor.forced = {f_op = [2, 3], pace = [1, 0]}}
+
+// -----
+
+// expected-error @+1 {{'func.func' op rtensor.space: unrotated is 3, expected a dictionary}}
+func.func private @unrotated_number() attributes {rtensor.space = #rtensor.space<{
+  cores = 4, least_cores = 1, padding = 0.9, n_f_op = 1, at_most = 2, unrotated = 3}>}
+
+// -----
+
+// expected-error @+1 {{'func.func' op rtensor.space: unrotated has an unknown key 'cores' (expected least_cores, padding, n_f_op)}}
+func.func private @unrotated_unknown() attributes {rtensor.space = #rtensor.space<{
+  cores = 4, least_cores = 1, padding = 0.9, n_f_op = 1, at_most = 2, unrotated = {cores = 4}}>}
+
+// -----
+
+// expected-error @+1 {{'func.func' op rtensor.space: unrotated has no 'n_f_op' (found least_cores, padding)}}
+func.func private @unrotated_missing() attributes {rtensor.space = #rtensor.space<{
+  cores = 4, least_cores = 1, padding = 0.9, n_f_op = 1, at_most = 2, unrotated = {least_cores = 1, padding = 0.5}}>}
+
+// -----
+
+// expected-error @+1 {{'func.func' op rtensor.space: unrotated: least_cores = 5 of cores = 4, expected at most these}}
+func.func private @unrotated_cores() attributes {rtensor.space = #rtensor.space<{
+  cores = 4, least_cores = 1, padding = 0.9, n_f_op = 1, at_most = 2, unrotated = {least_cores = 5, padding = 0.5, n_f_op = 2}}>}
+
+// -----
+
+// expected-error @+1 {{'func.func' op rtensor.space: unrotated with f_op: further F_op beside the only one}}
+func.func private @unrotated_f_op() attributes {rtensor.space = #rtensor.space<{
+  cores = 4, least_cores = 1, padding = 0.9, n_f_op = 1, at_most = 2, f_op = [2], unrotated = {least_cores = 1, padding = 0.5, n_f_op = 2}}>}

@@ -83,6 +83,7 @@ def both(text: str, inputs: dict[str, Array], folder: Path) -> tuple[dict[str, A
     return dict(executable.run(inputs)), dict(run_on_tiles(executable, inputs).outputs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("operations", "dtype"), [(ROUNDED, "f32"), (ROUNDED, "f16"), (INTEGERS, "i32"), (INTEGERS, "i64")]
 )

@@ -47,6 +47,7 @@ def simulated(result: SimResult) -> Counter[str]:
     return +found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sram_kib", [624, 96])
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.name}-{len(graph.operators)}")
 def test_simulated_cycles_equal_predicted_ones(graph: Graph, sram_kib: int) -> None:

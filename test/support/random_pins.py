@@ -19,7 +19,7 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed, room_bytes
 from t10.plan.search.placement import place
-from t10.plan.search.space import axis_factors, searched_partitions
+from t10.plan.search.space import axis_factors, searched_partitions, unrotated_space
 from t10.plan.search.temporal import TemporalSpace
 
 FtRows = tuple[AxisSizes, ...]
@@ -76,8 +76,11 @@ class RandomPins:
         return self._found[partition]
 
     def is_within_constraints(self, pin: CostedPlan) -> bool:
-        """Return whether the F_op of a plan is among those that the search's constraints leave."""
+        """Return whether the F_op of a plan is among those that the search's constraints leave for its rotation."""
         rows, _ = searched_partitions(self.spec, self.chip.n_cores, PlanOptions())
+        if all(set(row) == {1} for row in pin.plan.ft):
+            further = unrotated_space(self.spec, self.chip.n_cores, PlanOptions())[1]
+            rows = np.concatenate([rows, further])
         return bool((rows == np.array(pin.plan.f_op)).all(axis=1).any())
 
     def _made(self, f_op: AxisSizes, ft: FtRows) -> CostedPlan | None:

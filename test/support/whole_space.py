@@ -14,8 +14,9 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import PartitionFactors
 from t10.plan.search.placement import place
-from t10.plan.search.space import searched_partitions
+from t10.plan.search.space import searched_partitions, unrotated_space
 from t10.plan.search.temporal import TemporalSpace
+from t10.plan.search.unrotated import no_rotation
 
 Ints = NDArray[np.int64]
 PricedPartition = tuple[PartitionFactors, int, int]
@@ -25,8 +26,11 @@ def every_plan(spec: OperatorSpec, chip: ChipSpec, options: PlanOptions) -> tupl
     """Return all (F_op, ft) of an operator in lexicographic order: arrays (n, axes) and (n, operands, axes)."""
     rows, padding = searched_partitions(spec, chip.n_cores, options)
     per_row = [TemporalSpace.of(spec).partitions(tuple(row.tolist()), padding) for row in rows]
-    f_op = np.repeat(rows, [len(ft) for ft in per_row], axis=0)
-    return f_op, np.concatenate(per_row)
+    further = unrotated_space(spec, chip.n_cores, options)[1]
+    f_op = np.concatenate([np.repeat(rows, [len(ft) for ft in per_row], axis=0), further])
+    ft = np.concatenate([*per_row, no_rotation(spec, len(further))])
+    order = np.lexsort(f_op.T[::-1])
+    return f_op[order], ft[order]
 
 
 def whole_front(

@@ -100,6 +100,7 @@ def test_the_checker_refuses_an_all_reduce_whose_landing_places_do_not_fit() -> 
     assert {violation.rule for violation in verify_module(module, small)} == {"size"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spec", OPERATORS, ids=lambda spec: spec.name)
 @pytest.mark.parametrize("buffer_bytes", [64, 8192])
 def test_models_with_all_reduced_operators_compute_what_numpy_does(
@@ -146,6 +147,7 @@ def test_row_statistics_are_read_where_they_were_summed() -> None:
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("buffer_bytes", [64, 8192])
 @pytest.mark.parametrize("spec", OPERATORS, ids=lambda spec: spec.name)
 def test_every_copy_of_a_sum_has_the_same_bits(spec: OperatorSpec, buffer_bytes: int) -> None:

@@ -74,6 +74,7 @@ def test_a_saved_model_is_lowered_to_the_same_program(
     assert equal(lowered(again), made)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", drawn(range(12), 6))
 def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
     for case in (random_case(seed), planned_case(seed)):

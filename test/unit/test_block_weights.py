@@ -121,6 +121,7 @@ def test_other_weights_stay_as_they_are(given: dict[str, int], tmp_path: Path) -
     assert len(weights.shape) == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", list(FLOATS))
 @pytest.mark.parametrize("make", [product, convolution])
 def test_a_program_with_blocks_runs_as_planned(make: Any, dtype: Any, tmp_path: Path) -> None:

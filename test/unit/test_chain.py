@@ -71,6 +71,7 @@ def test_cores_that_share_a_sum_stand_behind_the_dim_they_slice() -> None:
     assert natural_core_order(MATMUL, (16, 3, 2), (1, 4, 12)) == (0, 1, 2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chip_name", ["test-16", "test-64", "ipu-mk2"])
 @pytest.mark.parametrize(
     "graph",

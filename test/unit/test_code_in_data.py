@@ -73,6 +73,7 @@ def test_a_module_does_not_make_a_pass_run_code(name: str, capsys: pytest.Captur
     assert "--allow-cost-model=x/evil.py" in error
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PASSES)
 @pytest.mark.parametrize("way", ["option", "flag", "elsewhere"])
 def test_a_file_that_is_given_runs(name: str, way: str) -> None:

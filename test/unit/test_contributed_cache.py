@@ -77,6 +77,7 @@ def of_groups(
     return inputs, attributes, meant
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("padded", [False, True], ids=["grown", "fixed"])
 @pytest.mark.parametrize("fixed", [False, True], ids=["lengths", "constant_lengths"])
 @pytest.mark.parametrize("seed", range(12))

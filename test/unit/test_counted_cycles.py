@@ -26,6 +26,7 @@ KNOWN = replace(IPU_MEMORY, end=OPERANDS)
 """What counting knows: what lies behind it is data."""
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("number", range(len(STEPS)))
 def test_what_is_counted_is_what_a_run_takes_and_no_bound_is_above_it(number: int) -> None:
     one = STEPS[number]

@@ -109,6 +109,7 @@ def windows() -> Iterator[Case]:
 FAMILIES = {f.__name__: f for f in (blocks, orders, units, parts, pads, windows)}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_views(family: str, opset: int) -> None:

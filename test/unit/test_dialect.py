@@ -16,7 +16,7 @@ import pytest
 from t10.core.expression import AffineDim, Term
 from t10.core.legal import Expression
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, PhaseTerm
-from t10.core.space import PartitionSpace
+from t10.core.space import PartitionSpace, UnrotatedSpace
 from t10.dialect import build, ipu, ipu_parts
 from t10.dialect.attributes import Decoder, to_attr
 from t10.dialect.document import examples
@@ -132,6 +132,7 @@ def test_a_plan_goes_to_an_attribute_and_back(plan: CandidatePlan) -> None:
     [
         PartitionSpace(cores=16, least_cores=13, padding=0.9 * 256 / 288, n_f_op=15, at_most=495),
         PartitionSpace(16, 6, 0.0, 1, 36, f_op=(2, 3, 1), rp=(0, 0, 2), is_aligned=True),
+        PartitionSpace(16, 13, 0.8, 15, 520, unrotated=UnrotatedSpace(9, 0.1 + 0.2, 40)),
     ],
 )
 def test_a_space_goes_to_an_attribute_and_back(space: PartitionSpace) -> None:

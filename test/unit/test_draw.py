@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,3 +53,34 @@ def test_a_tenth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
     every, slow, part = collected(), collected("-m", "slow"), collected("--draw-slow")
     assert every - slow < part < every
     assert len(part & slow) == -(-len(slow) // 10)
+
+
+SAMPLED = """
+import pytest
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", range(20))
+def test_numbers(number): ...
+
+@pytest.mark.parametrize("number", range(5))
+def test_others(number): ...
+"""
+
+
+def test_of_a_sampled_test_some_cases_are_drawn(tmp_path: Path) -> None:
+    """All where nothing is said; else three of those that are marked, and every case of other tests."""
+    root = Path(__file__).parents[2]
+    (tmp_path / "test_sampled.py").write_text(SAMPLED, encoding="utf-8")
+    words = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "conftest", str(tmp_path)]
+    words += ["-c", str(root / "pyproject.toml"), "--rootdir", str(tmp_path)]
+
+    def collected(*more: str) -> list[str]:
+        path = {"PYTHONPATH": f"{root / 'test'}:{root / 'python'}"}
+        done = subprocess.run(
+            [*words, *more], cwd=root, env={**os.environ, **path}, capture_output=True, text=True, check=True
+        )
+        return [line.split("::")[1] for line in done.stdout.splitlines() if "::" in line]
+
+    part = collected("--draw-slow")
+    assert len(collected()) == 25
+    assert [name.startswith("test_numbers") for name in part] == [True] * 3 + [False] * 5

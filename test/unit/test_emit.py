@@ -130,6 +130,7 @@ def computes(spec: OperatorSpec, plan: OperatorPlan, position: tuple[int, ...]) 
     return bool(sub_task_parts(spec, plan, tuple(positions)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_loops", N_LOOPS)
 def test_sub_tasks_and_shifts_alternate_as_a_serpentine_nest(n_loops: int) -> None:
     cases = random_cases(n_loops)
@@ -147,6 +148,7 @@ def test_sub_tasks_and_shifts_alternate_as_a_serpentine_nest(n_loops: int) -> No
             assert advance == (spec.axes[plan.loop_order[moved]].name, way)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_loops", N_LOOPS)
 def test_every_axis_advances_as_often_as_the_closed_form_says(n_loops: int) -> None:
     for spec, plan in random_cases(n_loops):
@@ -159,6 +161,7 @@ def test_every_axis_advances_as_often_as_the_closed_form_says(n_loops: int) -> N
         assert found == Counter({spec.axes[axis].name: n_advances(plan, axis) for axis in plan.loop_order})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("level", [0, 1, 2])
 @pytest.mark.parametrize("n_loops", N_LOOPS)
 def test_a_program_takes_the_cycles_of_its_plan(n_loops: int, level: int) -> None:

@@ -51,6 +51,7 @@ def bytes_by_definition(spec: OperatorSpec, plan: OperatorPlan) -> int:
     return total
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("cost", MODELS, ids=lambda cost: cost.name)
 @pytest.mark.parametrize("spec", KINDS, ids=lambda spec: spec.name)
 @pytest.mark.parametrize("seed", [7, 8])

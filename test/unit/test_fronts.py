@@ -335,6 +335,7 @@ def _nothing(rows: list[Any]) -> list[Any]:
 LIES = (_swap, _cheaper, _smaller, _too_many_cores, _unaligned, _beaten, _of_strings, _short_rows, _nothing)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("lie", LIES)
 def test_an_entry_that_lies_is_not_believed_and_is_written_anew(cache: PlanCache, lie: Any) -> None:
     expected = found(cache=cache)
@@ -357,6 +358,7 @@ def test_an_entry_that_leaves_a_plan_out_cannot_change_a_price(cache: PlanCache)
         assert set(front) <= set(whole)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b"null", b"{}", b'{"format": 3}', b'{"format": "t10-front 1"}', b"\xff"]
 )

@@ -65,6 +65,7 @@ def test_imported_module_equals_onnxruntime(stem: str) -> None:
     _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("stem", ALL)
 def test_fused_module_equals_onnxruntime(stem: str) -> None:
     imported = import_model(MODELS / f"{stem}.onnx")
@@ -78,6 +79,7 @@ def test_fused_module_equals_onnxruntime(stem: str) -> None:
     _assert_close(found, _reference(MODELS / f"{stem}.onnx", inputs))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("stem", ALL)
 def test_fusing_twice_changes_nothing(stem: str) -> None:
     imported = import_model(MODELS / f"{stem}.onnx")

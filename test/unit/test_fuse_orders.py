@@ -30,6 +30,7 @@ MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 ARCHITECTURES = ("bert", "vit", "resnet18", "nerf", "opt", "llama2", "retnet")
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Path) -> None:
     model, inputs = random_model(seed)

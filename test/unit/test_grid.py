@@ -80,6 +80,7 @@ def test_every_type_of_a_schema_is_tried() -> None:
         assert {f"tensor({name})" for name in tried} == allowed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("operator", "attribute", "values"),
     [

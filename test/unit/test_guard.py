@@ -108,6 +108,7 @@ def test_no_memory_is_an_error_of_the_file() -> None:
         raise MemoryError
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", [BAD_PERMUTATION, BAD_ITERATORS])
 @pytest.mark.parametrize(
     "command",

@@ -65,6 +65,7 @@ def _powers(base: Array, exponent: Array) -> Array:
     return np.array([(each + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) for each in exact], dtype)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", WHOLE)
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 9, 31, 64, 65, -1, -2, np.float32(3)])
 def test_constant_powers_of_integers_are_exact(dtype: Any, exponent: float, tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def test_a_settled_choice_costs_what_its_plan_costs(graph: Graph) -> None:
         assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(made.assembled(rows))
 
 
+@pytest.mark.sampled(3)
 def test_settling_twice_changes_nothing(graph: Graph) -> None:
     made = planning(graph, CHIP)
     selection = made.planner.selection(made.room_bytes)
@@ -101,6 +102,7 @@ def test_settling_twice_changes_nothing(graph: Graph) -> None:
     assert not made.planner.pair_costs.settle([(chosen, levels)])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("n_pieces", [8, arrivals.BOUND_PIECES])
 def test_prices_are_bounds_of_what_they_settle_to(
     graph: Graph, n_pieces: int, monkeypatch: pytest.MonkeyPatch
@@ -244,6 +246,7 @@ def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.i
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "graph",
     [
@@ -271,6 +274,7 @@ def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch:
     assert made.planner.best(min(needs) - 1) is None
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("method", ["exact", "greedy"])
 def test_every_graph_is_planned_right_by_either_method(graph: Graph, method: Method) -> None:
     plan = plan_module(graph, CHIP, PlanOptions(reconcile=method))

@@ -168,6 +168,7 @@ def chip_of(name: str, **fields: object) -> ChipSpec:
     return load_chip(name).model_copy(update=fields)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["test-2x4", "test-2x16"])
 @pytest.mark.parametrize("is_counted", [True, False])
 def test_search_finds_the_front_of_the_whole_space(name: str, is_counted: bool) -> None:
@@ -196,6 +197,7 @@ def test_no_plan_is_cheaper_for_a_link_and_some_are_dearer() -> None:
     assert dearer
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus"]
 )

@@ -21,6 +21,7 @@ from t10.plan.search.operator import plan_operator
 CHIP = load_chip("test-16")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
 def test_no_operator_of_a_plan_takes_less(graph: Graph) -> None:
     made = planning(graph, CHIP)

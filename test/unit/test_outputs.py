@@ -272,6 +272,7 @@ def test_a_run_says_first_that_it_cannot_write(option: str, made: Path, tmp_path
     assert error == f"t10: error: cannot write {tmp_path}/absent/x: No such file or directory\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["t10-opt -o", "t10-translate asm", "t10 run --outputs", "t10 run --trace"])
 def test_a_full_disk_leaves_what_was_there(name: str, made: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.x"
@@ -283,6 +284,7 @@ def test_a_full_disk_leaves_what_was_there(name: str, made: Path, tmp_path: Path
     assert names(tmp_path) == ["out.x"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "unbuffered"),
     [

@@ -68,6 +68,7 @@ def test_weights_of_four_bits(kind: str, n: int) -> None:
     assert sum(values.nbytes for name, values in kept.items() if name.endswith("w")) == (n > 32) * 8 * n
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("kind", ["int2", "uint2", "int4", "uint4"])
 @pytest.mark.parametrize(
     ("scale", "options"),

@@ -107,6 +107,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", PARTS, ids=_name)
 def test_a_part_of_few_rows_has_claims_pictures_and_a_table(part: ModuleType, folder: Path) -> None:
     for name, lines in TINY[part].items():

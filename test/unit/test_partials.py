@@ -66,6 +66,7 @@ def kept(executable: Any) -> dict[str, str]:
     return {each.name: each.partials for each in executable.report().operators if each.partials}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("partials", "expected"),
     [

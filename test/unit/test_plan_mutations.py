@@ -84,6 +84,7 @@ def test_no_harmful_mutation_of_a_random_plan_slips_through(share: int) -> None:
     assert counts["harmful"] >= HARMFUL_PER_SHARE
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", sorted(PAPER_PLANS))
 def test_no_harmful_mutation_of_a_plan_of_the_paper_slips_through(name: str) -> None:
     spec, plan = PAPER_PLANS[name]()

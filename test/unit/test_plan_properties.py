@@ -127,6 +127,7 @@ def test_more_memory_beside_programs_never_plans_slower(tmp_path: Path) -> None:
     assert cycles == sorted(cycles, reverse=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*BUNDLED, *map(str, drawn(SMALL_SEEDS, 3))])
 def test_no_plan_takes_fewer_cycles_than_its_bound(name: str, tmp_path: Path) -> None:
     """Also as it is placed, in memory that it leaves and in memory that it fills."""

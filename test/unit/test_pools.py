@@ -86,6 +86,7 @@ def _defined(operator: str, x: NDArray[Any], windows: Windows, with_padding: boo
     return y
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding", "LpPool"])
 @pytest.mark.parametrize("case", CASES)
 def test_pools_round_up_as_onnx_defines(operator: str, case: str, tmp_path: Path) -> None:
@@ -133,6 +134,7 @@ def test_a_window_of_nothing_but_infinity_has_it_in_f64(case: str, tmp_path: Pat
     assert (found["y"] == -np.inf).all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding"])
 @pytest.mark.parametrize("opset", [11, 18])
 def test_shapes_of_old_opsets_are_inferred_right(operator: str, opset: int, tmp_path: Path) -> None:

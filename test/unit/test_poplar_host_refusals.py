@@ -101,6 +101,7 @@ def test_every_rule_that_the_program_can_break_is_listed() -> None:
     assert set(re.findall(r'wrong [!=]= "([^"]+)"', text)) == set(REFUSALS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -128,6 +128,7 @@ def test_wishes_weigh_what_is_lost_without_them() -> None:
         assert 1 + lost(worse) in products.values()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize(
     "graph",

@@ -144,6 +144,7 @@ def check(module: Any, model: ReadModule, plan: ModulePlan) -> None:
     assert stated(program_plan(read_program(placed), TEST_CHIP)) == stated(there)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("read", ALL, indirect=True)
 def test_any_legal_plan_of_a_model_is_what_its_program_says(read: tuple[Any, ReadModule]) -> None:
     module, model = read

@@ -63,6 +63,7 @@ def agree(of: Any, inputs: Mapping[str, Array], tolerance: float = 1e-5) -> None
         np.testing.assert_allclose(y, reference, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("lengths", [None, (3, 1)])
@@ -194,6 +195,7 @@ def test_extents_that_keep_their_ratio_are_rounded(policy: str) -> None:
     agree(model(node, inputs, {"y": (1, None)}, n=np.array([4, 4], np.int64)), inputs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", ["none", "add", "mul", "max", "min"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 def test_scattering(how: str, dtype: Any) -> None:

@@ -51,7 +51,7 @@ GRAPHS = (
 )
 
 
-@pytest.fixture(params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
+@pytest.fixture(scope="module", params=GRAPHS, ids=lambda graph: f"{graph.name}{len(graph.operators)}")
 def plan(request: pytest.FixtureRequest) -> ModulePlan:
     return plan_module(request.param, CHIP)
 
@@ -153,6 +153,7 @@ def test_elementwise_chain_stays_where_it_is() -> None:
     assert kinds.count("in_place") >= len(kinds) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_tight_memory_spreads_weights_and_sets_them_up() -> None:
     """At first weights that rotate where they rest are enough; with a little less memory they are not."""

@@ -68,6 +68,7 @@ def test_fronts_of_random_operators_equal_brute_force(first: int) -> None:
         assert found_front(spec, chip, cost, options, is_pruning=False) == expected, f"seed {seed}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, N_COUNTED, 6))
 def test_so_they_do_where_steps_are_counted_and_bounds_prune(first: int) -> None:
     for seed in range(first, first + 6):
@@ -80,6 +81,7 @@ def test_so_they_do_where_steps_are_counted_and_bounds_prune(first: int) -> None
         )
 
 
+@pytest.mark.slow
 def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
     n_searched = n_others = 0
     for seed in range(N_RANDOM, 10 * N_RANDOM):

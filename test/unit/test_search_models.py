@@ -50,6 +50,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("spec", EVERY)
 def test_what_is_pruned_is_not_on_the_front(spec: OperatorSpec) -> None:
     pruned, whole = (

@@ -87,6 +87,7 @@ def planned(model: Path, pins: Path | None = None) -> ModulePlan:
     return compile(model, CHIP, plan=pins, program=False).plan
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model_of", "pins"),
     [

@@ -11,18 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import specs
 
+from t10.chip import load_chip
+from t10.core.arrays import Ints
 from t10.core.expression import Axis, OperatorSpec
+from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan.options import PlanOptions
 from t10.plan.search.alignment import align_pace
+from t10.plan.search.operator import plan_operator, search_operator
 from t10.plan.search.space import (
     axis_factors,
     candidate_partitions,
     operator_partitions,
     relaxed_partitions,
     searched_partitions,
+    unrotated_space,
 )
 from t10.plan.search.temporal import TemporalSpace, divisor_rows
+
+SMALL = load_chip("test-64").model_copy(update={"n_workers": 4})
+"""A core that closed forms price, so that every plan can be priced."""
 
 
 @given(st.integers(1, 200), st.integers(1, 64))
@@ -141,3 +149,65 @@ def test_a_model_also_chooses_from_partitions_that_pad_a_short_axis_by_one() -> 
     assert {row[kernel] for row in searched} == {1, 7}
     assert 2 in {row[kernel] for row in candidates}
     assert min(map(prod, candidates)) >= min(map(prod, searched))
+
+
+def rows_of(rows: Ints) -> set[tuple[int, ...]]:
+    """Return F_op as a set."""
+    return {tuple(row) for row in rows.tolist()}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        specs.conv2d(3, 8, 13, 13, 3, 5, 1),
+        specs.conv2d(1, 16, 7, 7, 3, 7, 7, stride=2, pad=3),
+        specs.max_pool2d(1, 11, 13, 13, 5, pad=2),
+        specs.bmm(11, 13, 17, 5),
+    ],
+    ids=["convolution", "strided", "pooling", "heads"],
+)
+def test_no_plan_of_a_small_operator_is_faster_than_the_front_by_a_hundredth(spec: OperatorSpec) -> None:
+    cost = IpuCostModel(SMALL)
+    every = search_operator(spec, SMALL, cost, PlanOptions(exhaustive=True), is_pruning=False)
+    assert every.statistics.n_priced > 2000
+    least = every.front[-1].cycles.total
+    assert plan_operator(spec, SMALL, cost, PlanOptions())[-1].cycles.total <= 1.01 * least
+
+
+def test_the_best_plan_of_a_small_convolution_lies_outside_the_constraints() -> None:
+    """Three parts of 3 x 7 parts of 13 rows and columns: 63 cores, 13 of 14 and 13 of 15 are useful."""
+    spec, cost, options = specs.conv2d(3, 8, 13, 13, 3, 5, 1), IpuCostModel(SMALL), PlanOptions()
+    best = plan_operator(spec, SMALL, cost, options)[-1]
+    published = plan_operator(spec, SMALL, cost, PlanOptions(as_published=True))[-1]
+    assert best.plan.f_op not in rows_of(searched_partitions(spec, SMALL.n_cores, options)[0])
+    assert set(best.plan.steps) == {1}
+    assert published.cycles.total > 1.02 * best.cycles.total
+
+
+def test_more_partitions_are_looked_at_where_nothing_rotates() -> None:
+    """Of a few partitions all; of many those on three quarters of the cores, short axes padded by an element."""
+    options = PlanOptions()
+    spec = specs.conv2d(3, 8, 13, 13, 3, 5, 1)
+    within, further = unrotated_space(spec, SMALL.n_cores, options)
+    every = rows_of(operator_partitions(spec, SMALL.n_cores, parallelism=0.0, padding=0.0))
+    searched = rows_of(searched_partitions(spec, SMALL.n_cores, options)[0])
+    assert within is not None
+    assert rows_of(further) == every - searched
+    assert (within.n_f_op, within.padding, within.least_cores) == (len(every), 0.0, 1)
+    # The first convolution of ResNet-18: 7 rows of the kernel in two parts of 4 are useful by 7/8.
+    spec = specs.conv2d(1, 64, 112, 112, 3, 7, 7, stride=2, pad=3)
+    within, further = unrotated_space(spec, 1472, options)
+    rows, padding = searched_partitions(spec, 1472, options)
+    assert within is not None
+    assert within.padding == padding
+    assert (1, 2, 3, 112, 1, 2, 1) in rows_of(further)
+    assert not rows_of(further) & rows_of(rows)
+    fewest = min(map(prod, rows_of(further)))
+    assert 0.75 * min(map(prod, rows_of(rows))) <= fewest < min(map(prod, rows_of(rows)))
+
+
+@pytest.mark.parametrize("options", [PlanOptions(exhaustive=True), PlanOptions(as_published=True)])
+def test_what_is_exhaustive_or_as_published_has_no_further_partitions(options: PlanOptions) -> None:
+    within, further = unrotated_space(specs.conv2d(3, 8, 13, 13, 3, 5, 1), SMALL.n_cores, options)
+    assert within is None
+    assert not len(further)

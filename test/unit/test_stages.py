@@ -15,6 +15,7 @@ from support.random_specs import random_operator
 from support.stages import UNLIMITED, staged_front
 
 from t10.chip import ChipSpec, load_chip
+from t10.core.expression import OperatorSpec
 from t10.core.space import PartitionSpace
 from t10.cost import IpuCostModel
 from t10.dialect.mlir import ir
@@ -31,6 +32,7 @@ from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.listed import MOST_COPIES
 from t10.plan.search.operator import operator_space, plan_operator, search_space
+from t10.plan.search.space import unrotated_within
 
 OPTIONS = PlanOptions()
 CHIP = load_chip("test-16").model_copy(update={"n_workers": 4})
@@ -120,6 +122,21 @@ def test_plans_of_many_copies_are_left_out_where_others_fit() -> None:
     front = staged_front(spec, with_room(room), COST, OPTIONS)
     assert front == plan_operator(spec, with_room(room), COST, OPTIONS)
     assert front[-1].active_bytes <= MOST_COPIES * room
+
+
+@pytest.mark.parametrize("spec", [specs.conv2d(3, 8, 13, 13, 3, 5, 1), specs.conv2d(2, 16, 9, 9, 3, 5, 3)])
+def test_both_find_plans_without_rotation_outside_the_constraints(spec: OperatorSpec) -> None:
+    chip = load_chip("test-64").model_copy(update={"n_workers": 4})
+    cost = IpuCostModel(chip)
+    space, front = operator_space(spec, chip, cost, OPTIONS), plan_operator(spec, chip, cost, OPTIONS)
+    assert space.unrotated is not None
+    further = {tuple(row) for row in unrotated_within(spec, space).tolist()}
+    assert any(plan.plan.f_op in further for plan in front)
+    assert search_space(spec, space, chip, cost, OPTIONS) == front
+    assert staged_front(spec, chip, cost, OPTIONS) == front
+    other = replace(space, unrotated=replace(space.unrotated, n_f_op=7))
+    with pytest.raises(InputError, match="the space counts 7 F_op"):
+        search_space(spec, other, chip, cost, OPTIONS)
 
 
 @pytest.mark.parametrize("f_op", [(4, 4, 1), (2, 4, 2), (4, 2, 1)])

@@ -41,6 +41,7 @@ def crossed() -> Judge:
     return Judge(planned("crossed"))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", sources())
 def test_no_edit_of_a_module_is_without_effect(name: str) -> None:
     defects = [
@@ -51,6 +52,7 @@ def test_no_edit_of_a_module_is_without_effect(name: str) -> None:
     assert not defects
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["paper", "two_axes", "scatter", "convolution", "gather"])
 def test_no_edit_of_a_graph_is_without_effect(name: str) -> None:
     defects = [

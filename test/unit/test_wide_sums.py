@@ -72,6 +72,7 @@ REDUCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("operator", REDUCTIONS)
 def test_what_a_sum_becomes_is_rounded_once(operator: str, tmp_path: Path) -> None:
     path = _saved(tmp_path / "m.onnx", [node(operator, ["x", "axes"], ["y"])], LARGE, axes=np.array([1]))
@@ -112,6 +113,7 @@ def test_pools_and_norms_do_not_overflow(name: str, tmp_path: Path) -> None:
     _assert_close(found, expected(IMAGE))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("parts", [1, 3, 16])
 @pytest.mark.parametrize("chip", ["test-16", "test-16:sram_bytes=49152"])
 def test_partial_sums_of_cores_are_wide(parts: int, chip: str, tmp_path: Path) -> None:
@@ -298,6 +300,7 @@ def _assert_outputs(path: Path, x: Array, case: Case) -> None:
             np.testing.assert_allclose(found[name], wanted, 1.5e-3, 1e-6, err_msg=f"{engine}, {name}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SHARED)
 def test_sums_that_other_operators_compute_with_are_wide(name: str, tmp_path: Path) -> None:
     _assert_outputs(tmp_path / "m.onnx", ROWS, SHARED[name])

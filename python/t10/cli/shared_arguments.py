@@ -14,6 +14,8 @@ DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 MOST_SEED = (1 << 63) - 1
 MOST_COUNT = 1_000_000
+PARALLELISM = "least share of the usable cores that must work (three quarters of it without rotation)"
+PADDING = "least real share of every padded axis (without rotation, or one element of padding)"
 
 
 def codelets_file(text: str) -> Path:
@@ -173,10 +175,8 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         help="largest error bound that --partials auto accepts for a sum of n products: sqrt(n) 2^-11, relative to "
         f"|sum| + root of the sum of squares (default: {DEFAULT_TOLERANCE})",
     )
-    parser.add_argument(
-        "--parallelism", type=float, help="least share of the usable cores that must work (default: 0.9)"
-    )
-    parser.add_argument("--padding", type=float, help="least real share of every padded axis (default: 0.9)")
+    for name, of in (("parallelism", PARALLELISM), ("padding", PADDING)):
+        parser.add_argument(f"--{name}", type=float, help=f"{of}; default: 0.9")
     parser.add_argument(
         "--exhaustive", action="store_true", help="search without --parallelism and --padding"
     )

@@ -8,6 +8,18 @@ from t10.core.expression import AxisSizes
 
 
 @dataclass(frozen=True, slots=True)
+class UnrotatedSpace:
+    """All F_op of one operator within looser constraints, for plans that do not rotate.
+
+    `padding` is the least useful part of a padded axis; however short an axis, it may be padded by one element.
+    """
+
+    least_cores: int
+    padding: float
+    n_f_op: int
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionSpace:
     """All (F_op, ft) of one operator within constraints.
 
@@ -21,7 +33,9 @@ class PartitionSpace:
     for f_op in rows of parts per axis:     # n_f_op of them
       if least_cores <= prod(f_op) <= cores and every axis is useful enough:
         for ft in one row per operand whose product divides the cores that share it:
-          yield f_op, ft                    # at most so many
+          yield f_op, ft
+    for f_op in rows of parts per axis within `unrotated` that are not among those:
+      yield f_op, ft = 1                    # at most so many in all
     ```
 
     `padding` is the least useful part of a padded axis: extent / (f_op * length), where a length is rounded up to a
@@ -38,3 +52,4 @@ class PartitionSpace:
     f_op: AxisSizes | None = None
     rp: AxisSizes | None = None
     is_aligned: bool = False
+    unrotated: UnrotatedSpace | None = None

@@ -41,8 +41,9 @@ class PlanOptions:
     """Search constraints and choices.
 
     `parallelism`: least part of the usable cores that must work; `padding`: least useful part of every padded axis
-    (T10 §4.3.1); both are relaxed in steps of 0.1 for an operator that has no plan otherwise, and `exhaustive` does
-    without them. `max_front`: Pareto plans kept per operator.
+    (T10 §4.3.1); both are relaxed in steps of 0.1 for an operator that has no plan otherwise, looser for plans
+    without rotation (see `unrotated_space`), and `exhaustive` does without them. `max_front`: Pareto plans kept per
+    operator.
 
     `reconcile`: `exact` chooses plans, idle levels and layouts of all operators together and proves how far from the
     optimum it may be; `greedy` is the paper's Algorithm 1. `reading` of "the fastest plan that fits" in Algorithm 1:

@@ -22,7 +22,7 @@ from t10.plan.search.laid_out import laid_out
 from t10.plan.search.listed import PartitionFactors
 from t10.plan.search.operator import ft_of_pace, no_such_pace, operator_space
 from t10.plan.search.placement import place
-from t10.plan.search.space import partitions_within
+from t10.plan.search.space import partitions_within, unrotated_within
 from t10.plan.search.temporal import TemporalSpace
 
 
@@ -45,8 +45,12 @@ def partitions_or_space(
 def partitions_of(spec: OperatorSpec, space: PartitionSpace) -> Iterator[PartitionFactors]:
     """Yield every partition of a space in lexicographic order, whatever its pace; see `partitions_within`."""
     temporal = TemporalSpace.of(spec)
-    for row in partitions_within(spec, space).tolist():
-        f_op: AxisSizes = tuple(row)
+    unrotated: set[AxisSizes] = {tuple(row) for row in unrotated_within(spec, space).tolist()}
+    searched: list[AxisSizes] = [tuple(row) for row in partitions_within(spec, space).tolist()]
+    for f_op in sorted([*searched, *unrotated]):
+        if f_op in unrotated:
+            yield f_op, ((1,) * len(f_op),) * len(spec.rotatable)
+            continue
         for ft in temporal.partitions(f_op, space.padding).tolist():
             yield f_op, tuple(tuple(factors) for factors in ft)
 

@@ -35,6 +35,7 @@ from t10.plan.search.listed import limits_bytes
 from t10.plan.search.pareto import Front
 from t10.plan.search.placement import fastest_axes, place
 from t10.plan.search.space import candidate_partitions
+from t10.plan.search.unrotated import no_rotation
 
 COUNTED_TOGETHER = 8
 """Candidates that are counted at a time."""
@@ -322,11 +323,6 @@ def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
         steps = range(term.coefficient * first, term.coefficient * (first + n), term.coefficient)
         positions = {position + step for position in positions for step in steps}
     return sum(0 <= position < size for position in positions)
-
-
-def no_rotation(spec: OperatorSpec, n: int) -> Ints:
-    """Return the temporal factors of n plans that do not rotate."""
-    return np.ones((n, len(spec.rotatable), len(spec.axes)), np.int64)
 
 
 def arrival_cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:

@@ -23,6 +23,8 @@ from t10.plan.search.placement import place
 
 FtRows = tuple[AxisSizes, ...]
 PartitionFactors = tuple[AxisSizes, FtRows]
+Found = tuple[PartitionFactors, int, int]
+"""A plan on the front: its partition, its cycles, its bytes per core."""
 
 MOST_COPIES = 2
 """Plans are looked at up to this many times the memory there is: about half of what they hold may be in place."""

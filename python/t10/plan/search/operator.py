@@ -34,6 +34,7 @@ from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import evaluate, padded_lengths, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.listed import (
+    Found,
     FtRows,
     PartitionFactors,
     align,
@@ -44,12 +45,16 @@ from t10.plan.search.listed import (
     too_large,
 )
 from t10.plan.search.placement import place
-from t10.plan.search.space import partitions_within, searched_partitions
+from t10.plan.search.space import (
+    partitions_within,
+    searched_partitions,
+    unrotated_space,
+    unrotated_within,
+)
 from t10.plan.search.task import SearchTask, compute_bound, search_task, shift_table
 from t10.plan.search.temporal import TemporalSpace
+from t10.plan.search.unrotated import with_unrotated
 
-Found = tuple[PartitionFactors, int, int]
-"""A plan on the front: its partition, its cycles, its bytes per core."""
 Counts = tuple[int, int, int, int, int, int]
 """F_op, cases, plans priced, plans that had to be placed, sub-tasks, plans priced after a bound."""
 SearchProgress = Callable[[float], object]
@@ -105,6 +110,8 @@ class _Space:
     program: CostProgram
     is_chained: bool = False
     """Whether along every axis each tensor's parts divide the next one's."""
+    unrotated: Ints | None = None
+    """Further F_op, of which only plans that do not rotate are looked at."""
 
     def front(
         self, progress: SearchProgress | None, *, is_pruning: bool = True, is_bytes_only: bool = False
@@ -187,7 +194,8 @@ def search_space(
     """
     rows = partitions_within(spec, within)
     ft = None if within.rp is None or within.f_op is None else ft_of_pace(spec, within.f_op, within.rp)
-    return _searched(_made(spec, rows, within.padding, ft, chip, cost), chip, options).front
+    space = _made(spec, rows, within.padding, ft, chip, cost)
+    return _searched(replace(space, unrotated=unrotated_within(spec, within)), chip, options).front
 
 
 def operator_space(
@@ -196,13 +204,15 @@ def operator_space(
     """Return the partitions that `search_operator` searches, as constraints: those on F_op only."""
     forced = options.forced_for(spec.name)
     rows, padding = _rows(spec, chip, options)
+    unrotated, further = (None, rows[:0]) if forced else unrotated_space(spec, chip.n_cores, options)
     return PartitionSpace(
         cores=chip.n_cores,
         least_cores=int(rows.prod(axis=1).min()),
         padding=padding,
         n_f_op=len(rows),
-        at_most=int(_search.count(search_task(spec, chip, cost, padding), rows)),
+        at_most=int(_search.count(search_task(spec, chip, cost, padding), rows)) + len(further),
         f_op=None if forced is None else forced.f_op,
+        unrotated=unrotated,
     )
 
 
@@ -229,9 +239,10 @@ def _searched(
         )
     _check_prices(spec, front, {(cycles, n_bytes) for _, cycles, n_bytes in found})
     n_partitions, n_cases, n_priced, n_placed, n_sub_tasks, n_exact = counts
+    n_unrotated = 0 if space.unrotated is None else len(space.unrotated)
     statistics = SearchStatistics(
-        n_partitions=n_partitions,
-        n_plans=int(_search.count(space.task, space.rows)),
+        n_partitions=n_partitions + n_unrotated,
+        n_plans=int(_search.count(space.task, space.rows)) + n_unrotated,
         n_cases=n_cases,
         n_priced=n_priced,
         n_placed=n_placed,
@@ -309,12 +320,15 @@ def _space(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, options: PlanOpt
     """Return what there is to search."""
     forced = options.forced_for(spec.name)
     rows, padding = _rows(spec, chip, options)
-    ft = None
-    if forced is not None and forced.ft is not None:
+    ft, unrotated = None, None
+    if forced is None:
+        unrotated = unrotated_space(spec, chip.n_cores, options)[1]
+    elif forced.ft is not None:
         ft = np.array([forced.ft], np.int64)
-    elif forced is not None and forced.rp is not None:
+    elif forced.rp is not None:
         ft = ft_of_pace(spec, forced.f_op, forced.rp)
-    return replace(_made(spec, rows, padding, ft, chip, cost), is_chained=options.as_published)
+    space = _made(spec, rows, padding, ft, chip, cost)
+    return replace(space, is_chained=options.as_published, unrotated=unrotated)
 
 
 def is_chain(ft: FtRows) -> bool:
@@ -354,6 +368,7 @@ def _front(
     for limit in limits_bytes(chip):
         wider = replace(space, task=replace(space.task, capacity_bytes=limit))
         found, counts = wider.front(progress, is_pruning=is_pruning)
+        found, counts = _with_unrotated(space, found, counts, limit)
         needs = [
             n_bytes if n_bytes <= room else _least_bytes(space.spec, partition)
             for partition, _, n_bytes in found
@@ -362,6 +377,18 @@ def _front(
         if fitting:
             return fitting, counts
     raise too_large(space.spec, chip, min(needs, default=_smallest(space)[2]))
+
+
+def _with_unrotated(
+    space: _Space, found: list[Found], counts: Counts, limit: int
+) -> tuple[list[Found], Counts]:
+    """Return the front that plans without rotation under further F_op leave, and the counts with these."""
+    rows = space.unrotated
+    if rows is None or not len(rows):
+        return found, counts
+    found, n_exact = with_unrotated(space.spec, space.cost, rows, found, limit)
+    n_rows, n_cases, n_priced, n_placed, n_sub_tasks, n_before = counts
+    return found, (n_rows, n_cases, n_priced + len(rows), n_placed, n_sub_tasks, n_before + n_exact)
 
 
 def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:

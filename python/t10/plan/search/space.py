@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 
 from t10.core.arrays import Ints
-from t10.core.expression import OperatorSpec
+from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.lengths import line_axes, part_length
-from t10.core.space import PartitionSpace
+from t10.core.space import PartitionSpace, UnrotatedSpace
 from t10.errors import InputError
 from t10.plan.options import PlanOptions
 
@@ -23,6 +23,10 @@ FEW_PARTITIONS = 1_200
 """An operator with no more partitions than this in all is searched without constraints."""
 MOST_CANDIDATES = 4_000
 """One with no more than this is looked at without constraints where nothing rotates."""
+MOST_UNROTATED = 20_000
+"""Beyond these, plans without rotation must occupy as many cores as those that rotate."""
+UNROTATED_CORES = 0.75
+"""The part of the fewest cores that constraints demand which plans without rotation must occupy."""
 
 
 def axis_factors(
@@ -61,15 +65,39 @@ def partitions_within(spec: OperatorSpec, space: PartitionSpace) -> Ints:
     """
     if space.f_op is not None:
         return np.array([space.f_op], np.int64)
-    rows = _partitions(spec, space.cores, space.least_cores, space.padding)
-    if len(rows) != space.n_f_op:
+    return _counted(spec, _partitions(spec, space.cores, space.least_cores, space.padding), space.n_f_op)
+
+
+def unrotated_within(spec: OperatorSpec, space: PartitionSpace) -> Ints:
+    """Return every F_op that a space has for plans without rotation only; raises as `partitions_within` does."""
+    return _further(_unrotated_rows(spec, space), partitions_within(spec, space))
+
+
+def _unrotated_rows(spec: OperatorSpec, space: PartitionSpace) -> Ints:
+    """Return every F_op of the plans without rotation of a space."""
+    within = space.unrotated
+    if within is None:
+        return np.empty((0, len(spec.axes)), np.int64)
+    rows = _partitions(spec, space.cores, within.least_cores, within.padding, LEAST_WASTE)
+    return _counted(spec, rows, within.n_f_op)
+
+
+def _counted(spec: OperatorSpec, rows: Ints, n_rows: int) -> Ints:
+    """Return the F_op of a space if they are as many as it says."""
+    if len(rows) != n_rows:
         raise InputError(
-            f"the space counts {space.n_f_op} F_op, {len(rows)} are within its constraints",
+            f"the space counts {n_rows} F_op, {len(rows)} are within its constraints",
             operator=spec.name,
             location=spec.location or None,
             hint="run --t10-partition anew",
         )
     return rows
+
+
+def _further(rows: Ints, known: Ints) -> Ints:
+    """Return the rows that are not among those known, in their order."""
+    seen: set[AxisSizes] = {tuple(row) for row in known.tolist()}
+    return rows[[tuple(row) not in seen for row in rows.tolist()]] if len(rows) else rows
 
 
 def _partitions(spec: OperatorSpec, n_cores: int, least: float, padding: float, waste: int = 0) -> Ints:
@@ -151,6 +179,31 @@ def candidate_partitions(spec: OperatorSpec, n_cores: int, options: PlanOptions)
     least = least_cores(spec, n_cores, options.parallelism)
     padded = _partitions(spec, n_cores, least, padding, LEAST_WASTE)
     return np.unique(np.concatenate([rows, padded]), axis=0)
+
+
+def unrotated_space(
+    spec: OperatorSpec, n_cores: int, options: PlanOptions
+) -> tuple[UnrotatedSpace | None, Ints]:
+    """Return further F_op for plans that do not rotate, as constraints and as rows: those `searched_partitions` lacks.
+
+    Rotation multiplies the plans of every F_op, so the constraints keep that space small. Without rotation there is one
+    plan per F_op: of an operator with few partitions all are looked at, of another those that occupy three quarters
+    of the cores demanded, with short axes padded by an element too: 7 in two parts of 4.
+    """
+    searched, padding = searched_partitions(spec, n_cores, options)
+    if options.exhaustive or options.as_published or has_few_partitions(spec, n_cores):
+        return None, searched[:0]
+    if has_few_partitions(spec, n_cores, MOST_CANDIDATES):
+        rows, padding = operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0), 0.0
+    else:
+        least = int(searched.prod(axis=1).min())
+        rows = _partitions(spec, n_cores, UNROTATED_CORES * least, padding, LEAST_WASTE)
+        if len(rows) > MOST_UNROTATED:
+            rows = _partitions(spec, n_cores, least, padding, LEAST_WASTE)
+    further = _further(rows, searched)
+    if not len(further):
+        return None, further
+    return UnrotatedSpace(int(rows.prod(axis=1).min()), padding, len(rows)), further
 
 
 def relaxed_partitions(
