@@ -40,7 +40,7 @@ MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 CHANGES: dict[str, dict[str, int]] = {
     "counted": {},
     "closed forms": {"n_workers": 4},
-    "slow": {"n_workers": 4, "exchange_bytes_per_cycle": 1, "sync_cycles": 2000},
+    "slow": {"exchange_bytes_per_cycle": 1, "sync_cycles": 2000},
     "fast": {"sync_cycles": 0, "setup_cycles": 0, "latency_neighbour_cycles": 1, "launch_cycles": 0},
 }
 
