@@ -168,6 +168,13 @@ def test_models_are_executed_as_priced(name: str, chip: str, tmp_path: Path) -> 
     check_executed(made_of(model, overlapped(chip), tmp_path), model)
 
 
+@pytest.mark.parametrize("chip", ["test-overlapped", "wormhole-n150", "spyre", "h800-cluster", "wse-2"])
+def test_bundled_chips_that_overlap_execute_a_model(chip: str, tmp_path: Path) -> None:
+    spec, model = load_chip(chip), onnx.ModelProto.FromString((MODELS / "conv.onnx").read_bytes())
+    assert spec.overlaps
+    check_executed(made_of(model, spec, tmp_path), model)
+
+
 def test_a_model_takes_less_time_where_there_is_room(tmp_path: Path) -> None:
     cycles: list[int] = []
     chip = overlapped(fields={"sram_bytes": 64 * 1024})
