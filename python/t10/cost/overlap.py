@@ -24,9 +24,11 @@ def waiting_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, *, is_a
     rotating, total = rotating_operands(plan), 0
     for place, axis in enumerate(plan.loop_order):
         moves = np.flatnonzero(positions[1:, place] != positions[:-1, place])
-        here, ahead = positions[moves, place], positions[moves + 1, place] > positions[moves, place]
+        here, there = positions[moves, place], positions[moves + 1, place]
+        ahead: Ints = (there > here).astype(np.int64)
         period = shift_period(spec, plan, axis, rotating[axis], is_apart=is_apart)
-        alike = np.where(ahead, here % period, (here - 1) % period + 1)
+        # Shifts ahead begin at position 0, those back at position 1.
+        alike: Ints = (here - 1 + ahead) % period + 1 - ahead
         kinds, which = np.unique(2 * alike + ahead, return_inverse=True)
         each = [
             shift_cycles(costs, spec, plan, _shift(plan, axis, rotating[axis], kind))
