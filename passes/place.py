@@ -46,8 +46,9 @@ class Place(PlanningPass):
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-expand",)
     reads: ClassVar[str] = "the compute-shift level"
     leaves: ClassVar[str] = (
-        "`rtensor.place` on residents, relayouts, set-ups and accumulators, `rtensor.shift_buffer` and "
-        "`rtensor.program` on the function: address and bytes of everything in a core's memory"
+        "`rtensor.place` on residents, relayouts, set-ups and accumulators, on operators with second windows, "
+        "`rtensor.shift_buffer` and `rtensor.program` on the function: address and bytes of everything in a "
+        "core's memory"
     )
 
     def apply(self, module: Any) -> None:
@@ -154,9 +155,7 @@ def _reserved_bytes(program: ReadProgram, chip: ChipSpec) -> int:
 def _requests(program: ReadProgram, chip: ChipSpec) -> list[Request]:
     """Return every buffer that a program needs, with its lifetime."""
     layouts = {layout.value: layout for layout in (*program.weight_layouts, *program.input_layouts)}
-    requests = buffer_requests(
-        program.graph, program.operators, layouts, chip.shift_buffer_bytes, program.fetches
-    )
+    requests = buffer_requests(program.graph, program.operators, layouts, chip, program.fetches)
     unknown = [each.name for each in requests if each.name != "shift" and each.name not in program.owners]
     if unknown:
         raise VerifyError(f"nothing owns the memory of {unknown[0]}")

@@ -16,6 +16,7 @@ from t10.core.graph import Graph
 from t10.core.legal import PlanRows, breaches, expression_of
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
+from t10.core.overlap import second_name
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan, final_positions
 from t10.core.plan import Reduce as ReduceKind
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement
@@ -196,6 +197,7 @@ class _ProgramReader(GraphReader):
         self.operations[spec.name] = op
         self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
         self.buffers[spec.output.name] = f"value:{spec.output.name}"
+        self.owners[second_name(spec.name)] = (op,)
         memory = (region.result,)
         if has_accumulator(spec, plan):
             self.owners[f"accumulator:{spec.name}"] = (region.accumulator,)

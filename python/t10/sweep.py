@@ -55,6 +55,7 @@ class Point(BaseModel):
     `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
     that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
     request to its result, and `gap` is that of the time from one result to the next.
+    `joules` are those of a run where the chip has energies; a model in stages has none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -70,6 +71,7 @@ class Point(BaseModel):
     gap: float = 0.0
     n_stages: Size = 0
     results_per_second: float = 0.0
+    joules: float | None = None
 
 
 class _Head(BaseModel):
@@ -170,6 +172,7 @@ def _of_report(report: Report) -> dict[str, Any]:
         "n_stages": 1,
         "gap": round((report.optimality and report.optimality.gap) or 0.0, 5),
         "results_per_second": round(report.chip.clock_hz / total, 3) if total else 0.0,
+        "joules": None if report.energy is None else report.energy.total,
     }
 
 
@@ -304,7 +307,12 @@ def csv_text(points: Sequence[Point]) -> str:
 
 
 def _rows(points: Sequence[Point]) -> Iterator[list[str]]:
-    numbers = [name for name in Point.model_fields if name not in ("setting", "chip")]
+    unknown = {"joules"} if all(point.joules is None for point in points) else set[str]()
+    numbers = [name for name in Point.model_fields if name not in {"setting", "chip", *unknown}]
     yield [*(name for name, _ in points[0].setting), *numbers]
     for point in points:
-        yield [*(value for _, value in point.setting), *(str(getattr(point, name)) for name in numbers)]
+        values = (getattr(point, name) for name in numbers)
+        yield [
+            *(value for _, value in point.setting),
+            *("" if each is None else str(each) for each in values),
+        ]

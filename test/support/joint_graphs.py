@@ -150,4 +150,4 @@ def planning(
 def alive_bytes(plan: ModulePlan, chip: ChipSpec) -> Ints:
     """Return the bytes alive at every moment of a plan, without the reserved ones; no packing is below their most."""
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    return live_bytes(buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes))
+    return live_bytes(buffer_requests(plan.graph, plan.operators, layouts, chip))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from math import prod
 from pathlib import Path
 
@@ -14,17 +15,24 @@ from t10.chip import ChipSpec, load_chip
 from t10.chip.energy import Energy
 from t10.chip.groups import groups_of
 from t10.chip.off_chip import OffChipMemory
+from t10.cli import main
 from t10.core import movement
 from t10.core.plan import CostedPlan, Cycles
 from t10.cost import IpuCostModel
+from t10.driver import compile
 from t10.errors import InputError
 from t10.plan import PlanOptions, plan_module
 from t10.plan.fronts.stored_fronts import front_key
 from t10.plan.schedule import restore_module
 from t10.report import build_report
-from t10.report.table import joules_text, report_text
+from t10.report.analyser.data import page_data
+from t10.report.analyser.page import page_text
+from t10.report.compare import totals
+from t10.report.table import energy_text, joules_text, report_text
+from t10.sweep import parse_varied
 
 CHIP = load_chip("test-16")
+MODEL = Path(__file__).resolve().parents[2] / "examples/models/conv.onnx"
 
 
 def with_energy(chip: ChipSpec, **fields: float) -> ChipSpec:
@@ -124,8 +132,46 @@ def test_weights_that_are_fetched_take_energy_and_those_that_stay_do_not() -> No
         assert energy.off_chip == pytest.approx(5e-12 * n_bytes), plan.fetches
 
 
-def test_energy_of_nothing_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{mac_pj: 0}", "found no number above 0"),
+        ("5", r"line 3: field energy: expected energies by name, such as {mac_pj: 0.5}, found 5"),
+        ("[1, 2]", "expected energies by name"),
+        ("{mac: 1}", "did you mean 'mac_pj'"),
+    ],
+)
+def test_energy_of_nothing_is_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "chip.yaml"
-    path.write_text("based_on: test-4\nname: none\nenergy: {mac_pj: 0}\n")
-    with pytest.raises(InputError, match="found no number above 0"):
+    path.write_text(f"based_on: test-4\nname: none\nenergy: {text}\n")
+    with pytest.raises(InputError, match=message):
         load_chip(path)
+
+
+def test_energies_are_varied_one_by_one() -> None:
+    chip = with_energy(CHIP, mac_pj=1, byte_pj=2)
+    assert parse_varied("energy.byte_pj=1,4", chip).values == ("1", "4")
+    with pytest.raises(InputError, match=r"did you mean energy\.mac_pj"):
+        parse_varied("energy.mac=1,4", chip)
+
+
+def test_page_comparison_and_sweep_show_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text("based_on: test-4\nname: warm\nenergy: {mac_pj: 1, byte_pj: 2}\n")
+    made = [compile(MODEL, chip=chip) for chip in (path, "test-4")]
+    reports = [each.report() for each in made]
+    assert reports[0].energy is not None
+    total = joules_text(reports[0].energy.total)
+    data = page_data(made[0].plan, made[0].chip, reports[0])
+    assert f"modelled energy<b>{escape(energy_text(reports[0].energy))}" in page_text(reports[0], data)
+    shown = [each["energy"] for each in data["operators"]]
+    assert shown == [joules_text(each.energy.total) for each in reports[0].operators if each.energy]
+    assert dict(totals(*reports))["energy"] == f"{total} -> none"
+    assert "energy" not in dict(totals(reports[1], reports[1]))
+    asked = ["sweep", str(MODEL), "--chip", str(path), "--vary", "energy.mac_pj=1,2"]
+    assert main([*asked, "-o", str(tmp_path / "out")]) == 0
+    assert total in capsys.readouterr().out
+    header, *rows = (tmp_path / "out" / "sweep.csv").read_text().splitlines()
+    joules = [float(row.split(",")[header.split(",").index("joules")]) for row in rows]
+    assert joules[0] == reports[0].energy.total
+    assert joules[1] == pytest.approx(joules[0] + reports[0].energy.compute)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -25,6 +25,14 @@ class Energy(BaseModel):
     def share(self, n_groups: int) -> Energy:
         """Return the energy of one of so many equal parts of the chip."""
         return self.model_copy(update={"static_watts": self.static_watts / n_groups})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_mapping(cls, given: object) -> object:
+        """Refuse a number: of what it is the energy is not said."""
+        if not isinstance(given, (dict, Energy)):
+            raise ValueError(f"expected energies by name, such as {{{next(iter(cls.model_fields))}: 0.5}}")
+        return cast("object", given)
 
     @model_validator(mode="after")
     def _says_something(self) -> Energy:

@@ -68,14 +68,15 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
 
 
 def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
-    """Return the fields of a chip that may be changed one by one, with their values; those of its memory have a dot.
+    """Return the fields of a chip that may be changed one by one, with their values.
 
-    `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
+    Those of its memory and energy have a dot. `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
     """
     fields = chip.model_dump()
     numbers = {name: value for name, value in fields.items() if isinstance(value, (int, float))}
     memory = chip.memory
     numbers |= {} if memory is None else {f"{MEMORY_KEY}.{n}": v for n, v in memory.model_dump().items()}
+    numbers |= {} if chip.energy is None else {f"energy.{n}": v for n, v in chip.energy.model_dump().items()}
     return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
 
 

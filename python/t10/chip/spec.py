@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
     BaseModel,
@@ -163,6 +163,10 @@ class ChipSpec(BaseModel):
         ),
     ] = ()
 
+    execution: Annotated[
+        Literal["bulk-synchronous", "overlapped"],
+        Field(description="whether cores compute and exchange in turn, or shift while they compute"),
+    ] = "bulk-synchronous"
     memory: Annotated[
         OffChipMemory | None,
         Field(description="off-chip memory that weights are fetched from; none: they fit"),
@@ -252,6 +256,11 @@ class ChipSpec(BaseModel):
     def links(self) -> Links | None:
         """Return the links between groups of cores, None where all share one exchange."""
         return links_of(self.levels, self.clock_hz)
+
+    @property
+    def overlaps(self) -> bool:
+        """Return whether cores shift while they compute."""
+        return self.execution == "overlapped"
 
     @property
     def off_chip(self) -> OffChip | None:

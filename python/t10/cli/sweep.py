@@ -17,6 +17,7 @@ from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
 from t10.report.sweep import sweep_plot
+from t10.report.table import joules_text
 from t10.sweep import Point, chips_of, csv_text, parse_varied, sweep
 
 POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
@@ -74,7 +75,9 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
 def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
     staged = ("stages", "results/s") if in_stages else ()
     named = (name for name, _ in points[0].setting)
-    table = new_table(*named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap")
+    has_energy = any(point.joules is not None for point in points)
+    energy = ("energy",) if has_energy else ()
+    table = new_table(*named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap", *energy)
     for point in points:
         values = [value for _, value in point.setting]
         if point.reason:
@@ -89,5 +92,6 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
             f"{point.core_gbytes_per_second:.2f}",
             f"{point.used_bytes / 1024:.0f}",
             f"{point.gap:.2%}",
+            *((joules_text(point.joules or 0.0),) if has_energy else ()),
         )
     return table

@@ -132,6 +132,16 @@ class LinkCosts(Protocol):
 
 
 @runtime_checkable
+class OverlapCosts(Protocol):
+    """What a cost model says of a chip that may compute and transfer at once."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Return whether it does; then `nest_shift_cycles` are what steps do not hide (`t10.core.overlap`)."""
+        ...
+
+
+@runtime_checkable
 class PartCosts(Protocol):
     """What a cost model says that looks at what every core does in every sub-task, part by part."""
 
@@ -198,6 +208,11 @@ def sees_shifts(costs: object) -> TypeGuard[ShiftCosts]:
 def links_of(costs: object) -> Links | None:
     """Return the links that a cost model looks at, None where it looks at none."""
     return cast(LinkCosts, costs).links if _is_one(costs, LinkCosts) else None
+
+
+def overlaps(costs: object) -> bool:
+    """Return whether a cost model hides shifts behind the steps beside them."""
+    return _is_one(costs, OverlapCosts) and cast(OverlapCosts, costs).overlaps
 
 
 def takes_first(costs: object, spec: OperatorSpec) -> bool:

@@ -62,8 +62,9 @@ class Buffer:
 
     They live from phase `first_phase` of step `first` to the end of phase `last_phase` of step `last`. Names:
     `idle:<weight>`, `input:<value>`, `operand:<operator>:<number>`, `accumulator:<operator>`, `value:<name>` (an
-    operator's result), `shift` (the shift buffer). An operator without accumulator buffer accumulates in its result;
-    then no cores hold partial results, and both have one element type.
+    operator's result), `shift` (the shift buffer), `second:<operator>` (second windows, see `t10.core.overlap`). An
+    operator without accumulator buffer accumulates in its result; then no cores hold partial results, and both have one
+    element type.
 
     Two buffers share bytes only if their lifetimes are disjoint, with one exception. A result *takes over* the buffer
     of an operand that lies in place: it begins in the phase in which the operand's buffer ends, at its address and of

@@ -30,6 +30,7 @@ from t10.core.costs import (
     WindowCosts,
     crossing_cycles,
     links_of,
+    overlaps,
     sees_shifts,
 )
 from t10.core.expression import AxisSizes, OperatorKind, OperatorSpec
@@ -41,6 +42,7 @@ from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
 from t10.cost.counted import slots_and_runs
 from t10.cost.model import ChunkCosts, CostModel, PlainForms, WholeCosts, least_costs
+from t10.cost.overlap import waiting_cycles
 from t10.cost.trace import Row, Table
 from t10.errors import InputError, T10Error
 
@@ -260,12 +262,19 @@ class CustomCostModel(PlainForms):
     def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
         """Return the cycles of all shifts of a plan's loops, by a base model that looks at them."""
         assert sees_shifts(self.base)
-        return self.base.nest_shift_cycles(spec, plan, most)
+        if not self.overlaps:
+            return self.base.nest_shift_cycles(spec, plan, most)
+        return waiting_cycles(self, spec, plan, is_apart=False)
 
     def least_shift_cycles_many(self, spec: OperatorSpec, n_bytes: Ints) -> Ints:
         """Return the least cycles of shifts, by a base model that looks at them."""
         assert sees_shifts(self.base)
         return self.base.least_shift_cycles_many(spec, n_bytes)
+
+    @property
+    def overlaps(self) -> bool:
+        """Return whether the base model hides shifts behind steps; see `t10.core.costs.OverlapCosts`."""
+        return overlaps(self.base)
 
     @property
     def links(self) -> Links | None:

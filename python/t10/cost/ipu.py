@@ -19,7 +19,7 @@ from t10.core.loads import Loads, MoveRates
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan
 from t10.core.program import ReduceMode, Shift
-from t10.core.shift_rounds import rotating_dtype
+from t10.core.shift_rounds import rotating_dtype, shift_bytes
 from t10.core.sub_task_nest import is_filled
 from t10.cost import counted, shifts
 from t10.cost.bound.step import LeastSteps
@@ -29,6 +29,7 @@ from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.crossing import combine_crossing_cycles
 from t10.cost.exchange import exchange_rates, further_part_cycles, phase_cycles, shifted_part_cycles
 from t10.cost.model import PlainForms, chip_fingerprint
+from t10.cost.overlap import waiting_cycles
 from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
 from t10.cost.steps import Steps
 
@@ -76,7 +77,7 @@ class IpuCostModel(PlainForms):
     @property
     def least(self) -> IpuCostModel:
         """Return the model whose numbers are never above this one's and are quick; itself where its own are."""
-        is_slow = self.is_counted or self.links is not None
+        is_slow = self._schedules_shifts or self.overlaps
         return replace(self, is_least=True) if is_slow and not self.is_least else self
 
     def fingerprint(self) -> str:
@@ -215,7 +216,17 @@ class IpuCostModel(PlainForms):
     @property
     def sees_shifts(self) -> bool:
         """Return whether shifts are priced as their exchanges are scheduled; see `t10.core.costs.ShiftCosts`."""
-        return (self.is_counted or self.links is not None) and not self.is_least
+        return (self._schedules_shifts or self.overlaps) and not self.is_least
+
+    @property
+    def _schedules_shifts(self) -> bool:
+        """Return whether shifts take what their exchanges do as scheduled, not what their bytes say."""
+        return self.is_counted or self.links is not None
+
+    @property
+    def overlaps(self) -> bool:
+        """Return whether the chip computes and transfers at once; see `t10.core.costs.OverlapCosts`."""
+        return self.chip.overlaps
 
     @property
     def links(self) -> Links | None:
@@ -228,11 +239,15 @@ class IpuCostModel(PlainForms):
 
     def round_cycles(self, spec: OperatorSpec, plan: OperatorPlan, statement: Shift) -> tuple[int, ...]:
         """Return the cycles of a shift by round through the shift buffer."""
+        if not self._schedules_shifts:
+            return (self.shift_cycles(shift_bytes(spec, plan, statement)),)
         return shifts.round_cycles(self.chip, spec, plan, statement, self.lies and self.lies.shift_places)
 
     def nest_shift_cycles(self, spec: OperatorSpec, plan: OperatorPlan, most: float = inf) -> int:
-        """Return the cycles of all shifts of a plan's loops, or a lower bound above `most`."""
+        """Return the cycles of all shifts of a plan's loops that steps do not hide, or a lower bound above `most`."""
         places = self.lies and self.lies.shift_places
+        if self.overlaps:
+            return waiting_cycles(self, spec, plan, is_apart=places is None)
         return shifts.nest_cycles(self.chip, spec, plan, places, self.shift_cycles, most)
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
@@ -243,6 +258,8 @@ class IpuCostModel(PlainForms):
 
     def least_shift_cycles_many(self, spec: OperatorSpec, n_bytes: Ints) -> Ints:
         """Return the least cycles of shifts; see `t10.core.costs.ShiftCosts`."""
+        if not self._schedules_shifts:
+            return self.shift_cycles_many(n_bytes.sum(axis=-1))
         by_dtype: dict[str, list[int]] = {}
         for number in range(len(spec.rotatable)):
             by_dtype.setdefault(rotating_dtype(spec, number), []).append(number)

@@ -23,6 +23,7 @@ from types import FunctionType, ModuleType
 from typing import cast
 
 from t10.chip import ChipSpec
+from t10.core.costs import overlaps
 from t10.core.trust.files import SOURCE_BYTES, read_bytes
 from t10.cost.custom import (
     Condition,
@@ -203,7 +204,14 @@ def cost_model(source: str | CodeFile, chip: ChipSpec) -> CostModel:
 
     Raises InputError for an unknown name, a file that is missing or fails, and what is no cost model.
     """
-    return _with_files(_cost_model(source, chip), source, chip, tuple(_files))
+    model = _with_files(_cost_model(source, chip), source, chip, tuple(_files))
+    if chip.overlaps and not overlaps(model):
+        raise InputError(
+            f"cost model '{name_of(source)}' does not price chips that shift while they compute: {chip.name} has "
+            "execution: overlapped",
+            hint="use cost model ipu, or a chip whose execution is bulk-synchronous",
+        )
+    return model
 
 
 def _with_files(

@@ -58,7 +58,7 @@ def nest_shifts(
     n_sweeps = 1
     for axis in plan.loop_order:
         n_steps, operands = plan.steps[axis], rotating[axis]
-        period = min(_period(spec, plan, axis, operands, is_apart=is_apart), n_steps)
+        period = min(shift_period(spec, plan, axis, operands, is_apart=is_apart), n_steps)
         there, back = -(-n_sweeps // 2), n_sweeps // 2
         for position in range(min(period, n_steps - 1)):
             n = len(range(position, n_steps - 1, period))
@@ -76,7 +76,7 @@ def _shift(plan: OperatorPlan, axis: int, operands: tuple[int, ...], position: i
     return Shift(operands, axis, tuple(positions), stop)
 
 
-def _period(
+def shift_period(
     spec: OperatorSpec, plan: OperatorPlan, axis: int, operands: tuple[int, ...], *, is_apart: bool
 ) -> int:
     """Return after how many positions shifts along an axis are alike again."""

@@ -46,6 +46,8 @@ def _problems(chip: ChipSpec) -> Iterator[str]:
             )
     if chip.links is not None:
         yield "levels: found links between groups of cores, expected one exchange: no code is emitted for several chips"
+    if chip.overlaps:
+        yield "execution: found overlapped, expected bulk-synchronous: code exchanges and computes in turn"
     if chip.memory is not None:
         yield "memory: found off-chip memory, expected none: no code is emitted that fetches weights"
     memory = chip.tile_memory

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from t10.core.movement import operand_of
+from t10.core.overlap import second_name
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
 from t10.report.table import AS_PINNED, SMALLEST_GAP
 
@@ -193,6 +194,7 @@ def _held(plan: ModulePlan, step: int) -> tuple[Held, ...]:
     scheduled = plan.operators[step]
     own = {arrival.buffer for arrival in scheduled.arrivals}
     own |= {"shift", f"accumulator:{scheduled.name}", f"value:{scheduled.output_layout.value}"}
+    own.add(second_name(scheduled.name))
     alive = [buffer for buffer in plan.buffers if buffer.first <= step <= buffer.last]
     return tuple(
         Held(buffer.name, buffer.size_bytes, buffer.name in own)

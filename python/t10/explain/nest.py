@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from math import prod
 
 from t10.core import geometry
-from t10.core.costs import rotates_output, shift_cycles, step_cycles
+from t10.core.costs import overlaps, rotates_output, shift_cycles, step_cycles
 from t10.core.expression import OperatorSpec
 from t10.core.operator_body import rotating_operands
+from t10.core.overlap import is_beside_step
 from t10.core.plan import OperatorPlan, PhaseTerm, final_positions
 from t10.core.program import Shift
 from t10.cost import CostModel
@@ -80,6 +81,7 @@ def _loops(
     names = ", ".join(spec.rotatable[slot].name for slot in moving)
     n_bytes = advance_bytes(spec, plan, axis)
     shift = f"shift {names} by {plan.rp[axis]} along {name}, {n_bytes:,} B to the next core"
+    shift += ", while they compute" if overlaps(cost) and is_beside_step(plan, axis) else ""
     first = Shift(moving, axis, (0,) * len(plan.steps), 1)
     return [
         (depth, head, ""),

@@ -308,7 +308,7 @@ def assemble(
         cycles = cycles_of(context.cost, spec, priced.plan, arrivals, run=run_by_plan[key])
         active = replace(priced, cycles=cycles)
         operators.append(scheduled_operator(spec, active, arrivals, layout, front))
-    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes)
+    requests = buffer_requests(graph, operators, layouts, chip)
     buffers = tuple(placed(request, chip.reserved_bytes) for request in requests)
     return ModulePlan(
         chip=chip.name,

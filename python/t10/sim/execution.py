@@ -50,6 +50,12 @@ class Execution:
     step_done: StepDone
     operands: dict[int, Partition] = field(default_factory=dict[int, Partition])
     accumulator: Partition | None = None
+    others: dict[int, Partition] = field(default_factory=dict[int, Partition])
+    """Of inputs that rotate, where the chip computes and transfers at once: the window that no step reads now."""
+    in_second: set[int] = field(default_factory=set[int])
+    """The inputs whose windows lie in the buffer of second windows now."""
+    step_cycles: int = 0
+    """Of the sub-task that was executed last."""
     positions: list[AxisSizes] = field(init=False)
     owners: Groups | None = None
     phase: Phase = "arrive"
@@ -72,6 +78,11 @@ class Execution:
     def plan(self) -> OperatorPlan:
         """Return the plan under which the operator runs."""
         return self.scheduled.active.plan
+
+    @property
+    def is_between_steps(self) -> bool:
+        """Return whether some sub-tasks were executed and others follow."""
+        return 0 < self.n_sub_tasks < self.plan.n_sub_tasks
 
     @property
     def last_sub_task(self) -> int:

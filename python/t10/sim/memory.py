@@ -110,10 +110,12 @@ class CoreMemory:
         """Return `n_slots` elements of a live buffer on the first cores, (n_cores, n_slots), writable."""
         return self.bytes_as(name, numpy_dtype(dtype), n_cores, n_slots)
 
-    def bytes_as(self, name: str, dtype: np.dtype[Any], n_cores: int, n_slots: int) -> Slots:
-        """Return what `slots` returns, for a numpy type."""
+    def bytes_as(
+        self, name: str, dtype: np.dtype[Any], n_cores: int, n_slots: int, offset_bytes: int = 0
+    ) -> Slots:
+        """Return what `slots` returns, for a numpy type, from a byte of the buffer on."""
         live = self._find(name)
-        n_bytes = n_slots * dtype.itemsize
+        n_bytes = offset_bytes + n_slots * dtype.itemsize
         if n_bytes > live.buffer.size_bytes:
             raise trap(
                 f"buffer {name} holds {live.buffer.size_bytes} bytes, {n_bytes} are accessed",
@@ -122,7 +124,7 @@ class CoreMemory:
         if n_cores > self.n_cores:
             raise trap(f"buffer {name} is accessed on {n_cores} cores of a chip with {self.n_cores}")
         start = live.buffer.address_bytes
-        return self._sram[:n_cores, start : start + n_bytes].view(dtype)
+        return self._sram[:n_cores, start + offset_bytes : start + n_bytes].view(dtype)
 
     def size_bytes(self, name: str) -> int:
         """Return the size of a live buffer."""

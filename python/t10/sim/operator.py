@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from t10.core.overlap import second_name
 from t10.core.program import Arrive, Epilogue, Fill, Reduce, Shift, Statement, SubTask
 from t10.core.schedule import PHASES, Home, Phase
 from t10.errors import SimTrap
@@ -96,6 +97,7 @@ def _begin_phase(run: Execution) -> None:
                 raise run.trap(f"operand {operand.name} never arrives")
         machine.memory.check_live(arrival.buffer for arrival in arrivals)
         statements.make_accumulator(run)
+        statements.make_second_windows(run)
         return
     buffers = [arrival.buffer for arrival in arrivals if arrival.operand >= run.output_slot]
     machine.memory.check_live((run.accumulator_buffer, *buffers))
@@ -105,6 +107,10 @@ def _leave_inputs(run: Execution) -> None:
     """Check that weights lie where the next run expects them; drop the record of where rotated activations lie."""
     for number, operand in enumerate(run.spec.inputs):
         arrival = run.arrivals[number]
+        if arrival.is_resident and number in run.in_second:
+            raise run.trap(
+                f"weight {operand.name} ends in {second_name(run.spec.name)}, not in {arrival.buffer}"
+            )
         if arrival.kind != "in_place" or not any(run.positions[number]):
             continue
         if arrival.is_resident:

@@ -62,12 +62,7 @@ def shift(
 
     Raises `SimTrap` where a core has no neighbour that holds what it needs.
     """
-    sources = geometry.shift_sources(spec, plan, partition.number, axis, direction)
-    if (sources < 0).any():
-        core = int(np.flatnonzero(sources < 0)[0])
-        raise trap(f"{partition.operand.name}: no ring neighbour along axis {axis}", core=core, step=step)
-    starts = geometry.window_starts(plan, partition.number, positions)[:, axis]
-    slab = make_slab(partition, axis, plan.rp[axis], starts if direction > 0 else starts - plan.rp[axis])
+    sources, slab = _arriving(spec, plan, partition, positions, axis, direction, step)
     n_elements = slab.n_elements
     itemsize = partition.slots.itemsize
     per_round = memory.size_bytes(SHIFT_BUFFER) // itemsize
@@ -77,6 +72,48 @@ def shift(
         last = min(first + per_round, n_elements)
         _round(memory, partition, sources, slab.slots(first, last))
     return n_elements * itemsize
+
+
+def shift_across(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    here: Partition,
+    there: Partition,
+    positions: AxisSizes,
+    axis: int,
+    direction: int,
+    *,
+    step: int,
+) -> int:
+    """Make the next window of an operand in its other window, and return the bytes each core passed on.
+
+    The window `here` stays as it is: what a step reads that is made meanwhile. Raises `SimTrap` as `shift` does.
+    """
+    sources, slab = _arriving(spec, plan, here, positions, axis, direction, step)
+    slots = slab.slots(0, slab.n_elements)
+    there.slots[:] = here.slots
+    rows = np.arange(len(sources))[:, None]
+    there.slots[rows, slots] = here.slots[sources[:, None], slots[sources] if len(slots) > 1 else slots]
+    return slab.n_elements * here.slots.itemsize
+
+
+def _arriving(
+    spec: OperatorSpec,
+    plan: OperatorPlan,
+    partition: Partition,
+    positions: AxisSizes,
+    axis: int,
+    direction: int,
+    step: int,
+) -> tuple[Ints, ShiftedSlots]:
+    """Return from which core every core takes what its next window lacks, and in which slots that lies."""
+    sources = geometry.shift_sources(spec, plan, partition.number, axis, direction)
+    if (sources < 0).any():
+        core = int(np.flatnonzero(sources < 0)[0])
+        raise trap(f"{partition.operand.name}: no ring neighbour along axis {axis}", core=core, step=step)
+    starts = geometry.window_starts(plan, partition.number, positions)[:, axis]
+    slab = make_slab(partition, axis, plan.rp[axis], starts if direction > 0 else starts - plan.rp[axis])
+    return sources, slab
 
 
 def make_slab(partition: Partition, axis: int, pace: int, first: Ints) -> ShiftedSlots:

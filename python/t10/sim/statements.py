@@ -14,6 +14,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     crossing_cycles,
     fill_cycles,
+    overlaps,
     plan_end_cycles,
     rotates_output,
     shift_cycles,
@@ -21,6 +22,7 @@ from t10.core.costs import (
 )
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand
+from t10.core.overlap import is_beside_step, second_name, second_windows
 from t10.core.program import Arrive, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import Arrival, ValueLayout
 from t10.sim.combine import neutral
@@ -30,7 +32,7 @@ from t10.sim.execution import Execution
 from t10.sim.partition import Partition
 from t10.sim.reduce import all_reduce, reduce_scatter, reduction_groups
 from t10.sim.result import PhaseKind
-from t10.sim.shift import shift
+from t10.sim.shift import shift, shift_across
 
 
 def take_in_place(run: Execution, arrival: Arrival) -> None:
@@ -85,6 +87,19 @@ def make_accumulator(run: Execution) -> None:
     run.accumulator = Partition(replace(spec.output, dtype=spec.acc_dtype), run.output_slot, lengths, slots)
 
 
+def make_second_windows(run: Execution) -> None:
+    """Lay the second windows of inputs over their buffer, where the chip computes and transfers at once."""
+    if not overlaps(run.machine.cost):
+        return
+    offset_bytes, name, n_cores = 0, second_name(run.spec.name), run.plan.n_cores
+    for number, n_bytes in second_windows(run.spec, run.plan).items():
+        here = run.rotatable(number)
+        n_slots = here.slots.shape[1]
+        slots = run.machine.memory.bytes_as(name, here.slots.dtype, n_cores, n_slots, offset_bytes)
+        run.others[number] = replace(here, slots=slots)
+        offset_bytes += n_bytes
+
+
 def fill(run: Execution, _: Fill) -> None:
     """Put the neutral element into the accumulators."""
     if run.is_filled or run.spec.combine == "none":
@@ -111,7 +126,8 @@ def sub_task(run: Execution, statement: SubTask) -> None:
     outputs = tuple(p for axis, p in enumerate(statement.positions) if axis in spec.output.axes)
     adds = spec.combine != "none" and (rotates_output(spec, plan) or outputs in run.touched)
     run.touched.add(outputs)
-    run.charge("compute", sum(step_part_cycles(run.machine.cost, spec, plan, statement.positions, adds=adds)))
+    run.step_cycles = sum(step_part_cycles(run.machine.cost, spec, plan, statement.positions, adds=adds))
+    run.charge("compute", run.step_cycles)
     run.step_done()
 
 
@@ -126,23 +142,36 @@ def shift_windows(run: Execution, statement: Shift) -> None:
         if plan.ft[number][axis] == 1:
             raise run.trap(f"{spec.rotatable[number].name} does not rotate along axis {axis}")
         run.check_positions(number, statement.positions, f"a shift along axis {axis}")
-        per_core += shift(
-            run.machine.memory,
-            spec,
-            plan,
-            run.rotatable(number),
-            run.positions[number],
-            axis,
-            statement.direction,
-            step=run.last_sub_task,
-        )
+        per_core += _shift_window(run, number, axis, statement.direction)
         run.positions[number] = (
             *run.positions[number][:axis],
             statement.stop,
             *run.positions[number][axis + 1 :],
         )
     cycles = shift_cycles(run.machine.cost, spec, plan, statement)
+    if run.is_between_steps and overlaps(run.machine.cost) and is_beside_step(plan, axis):
+        cycles = max(cycles - run.step_cycles, 0)
     run.charge("shift", cycles, per_core * plan.n_cores, per_core)
+
+
+def _shift_window(run: Execution, number: int, axis: int, direction: int) -> int:
+    """Move the windows of one operand and return the bytes each core passed on.
+
+    Between two steps the next window of an input is made beside the one that is read, where there is room for two;
+    after the last step it is made in its own buffer.
+    """
+    here, positions = run.rotatable(number), run.positions[number]
+    if number in run.others and (run.is_between_steps or number in run.in_second):
+        there = run.others[number]
+        n_bytes = shift_across(
+            run.spec, run.plan, here, there, positions, axis, direction, step=run.last_sub_task
+        )
+        run.operands[number], run.others[number] = there, here
+        run.in_second ^= {number}
+        return n_bytes
+    return shift(
+        run.machine.memory, run.spec, run.plan, here, positions, axis, direction, step=run.last_sub_task
+    )
 
 
 def reduce(run: Execution, statement: Reduce) -> None:

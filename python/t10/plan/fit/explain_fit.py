@@ -110,6 +110,8 @@ def _what(name: str, spec: OperatorSpec) -> str:
         return f"operand {number} of it, {operand.role} {operand.name}"
     if kind == "accumulator":
         return f"its accumulator in {spec.acc_dtype}"
+    if kind == "second":
+        return "second windows of what rotates"
     if kind == "shift":
         return "shift buffer"
     if name == f"value:{spec.output.name}":

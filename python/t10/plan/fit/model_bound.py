@@ -98,7 +98,7 @@ def _bound(context: Context, plans: Sequence[CostedPlan], shared_level: int) -> 
     )  # fmt: skip
     fetched = own_weights(graph) if chip.off_chip is not None else {}
     fetches = [Fetch(spec.name, step) for step, spec in enumerate(graph.operators) if spec.name in fetched]
-    requests = buffer_requests(graph, operators, layouts, chip.shift_buffer_bytes, fetches)
+    requests = buffer_requests(graph, operators, layouts, chip, fetches)
     return _fullest(requests, chip)
 
 

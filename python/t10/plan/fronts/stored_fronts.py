@@ -77,10 +77,11 @@ def decoded(
         return None
     found = [(c.plan.f_op, c.plan.ft, c.cycles.total, c.active_bytes) for c in front]
     room = chip.capacity_bytes - chip.shift_buffer_bytes
-    fits = all(
-        c.plan.n_cores <= chip.n_cores and (c.active_bytes <= room or least_bytes(spec, c.plan) <= room)
+    needs = [
+        c.active_bytes if c.active_bytes <= room else least_bytes(spec, c.plan, overlaps=chip.overlaps)
         for c in front
-    )
+    ]
+    fits = max(needs, default=0) <= room and all(c.plan.n_cores <= chip.n_cores for c in front)
     return front if fits and found == rows else None
 
 

@@ -189,7 +189,7 @@ class JointCosts:
                 for number in range(len(spec.operands))
                 if not self.is_brought(step, number) or place_of(context, step, number, plan, layouts) is None
             ]
-            buffers = working_requests(spec, plan, arrivals, 0)
+            buffers = working_requests(spec, plan, arrivals, 0, context.chip)
             for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
                 result[row, request.first : request.last + 1] += aligned_size(request.size_bytes)
         return result

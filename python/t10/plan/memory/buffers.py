@@ -17,6 +17,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.movement import operand_of, partition_scatter
+from t10.core.overlap import second_name, second_windows
 from t10.core.own_weights import own_weights
 from t10.core.plan import OperatorPlan
 from t10.core.products import SUMS_BYTES, hands_on_rounded
@@ -34,7 +35,7 @@ def buffer_requests(
     graph: Graph,
     operators: Sequence[ScheduledOperator],
     layouts: Mapping[str, ValueLayout],
-    shift_bytes: int,
+    chip: ChipSpec,
     fetches: Sequence[Fetch] = (),
 ) -> list[Request]:
     """Return every buffer the program needs, with its lifetime in moments (see `core.schedule.moment`).
@@ -47,6 +48,7 @@ def buffer_requests(
     kept = {source for output in graph.outputs for source in graph.sources_of(output.value)}
     end = moment(max(len(operators) - 1, 0), "finish")
     specs = {spec.name: spec for spec in graph.operators}
+    shift_bytes = chip.shift_buffer_bytes
     if shift_bytes < SUMS_BYTES and any(map(hands_on_rounded, graph.operators)):
         raise InputError(
             f"partials that are mixed grow in the shift buffer, which has {shift_bytes:,} bytes (expected at least "
@@ -67,7 +69,7 @@ def buffer_requests(
             found[name] = Request(name, size, begins.get(value.name, 0), last)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, operators, strict=True)):
         plan = scheduled.active.plan
-        for request in working_requests(spec, plan, scheduled.arrivals, step):
+        for request in working_requests(spec, plan, scheduled.arrivals, step, chip):
             found[request.name] = request
         last = last_by_value.get(spec.output.name, moment(step, "finish"))
         result = result_request(spec, plan, step, last)
@@ -80,7 +82,7 @@ def buffer_requests(
 def requests_of(plan: ModulePlan, chip: ChipSpec) -> tuple[Request, ...]:
     """Return every buffer that a plan needs, with its lifetime."""
     layouts = {layout.value: layout for layout in (*plan.weight_layouts, *plan.input_layouts)}
-    return tuple(buffer_requests(plan.graph, plan.operators, layouts, chip.shift_buffer_bytes, plan.fetches))
+    return tuple(buffer_requests(plan.graph, plan.operators, layouts, chip, plan.fetches))
 
 
 def last_moments(graph: Graph, operators: Sequence[ScheduledOperator]) -> dict[str, int]:
@@ -99,9 +101,9 @@ def last_moments(graph: Graph, operators: Sequence[ScheduledOperator]) -> dict[s
 
 
 def working_requests(
-    spec: OperatorSpec, plan: OperatorPlan, arrivals: Sequence[Arrival], step: int
+    spec: OperatorSpec, plan: OperatorPlan, arrivals: Sequence[Arrival], step: int, chip: ChipSpec
 ) -> list[Request]:
-    """Return the buffers that one operator alone uses: copies of operands, and its accumulator."""
+    """Return the buffers that one operator alone uses: copies of operands, second windows, and its accumulator."""
     requests: list[Request] = []
     for arrival in arrivals:
         if arrival.kind != "in_place":
@@ -109,6 +111,10 @@ def working_requests(
             size = operand_slots(spec, plan, arrival.operand) * size_bytes(dtype)
             last: Phase = "nest" if arrival.operand < len(spec.inputs) else "finish"
             requests.append(Request(arrival.buffer, size, moment(step, "arrive"), moment(step, last)))
+    seconds = second_windows(spec, plan) if chip.overlaps else {}
+    if seconds:
+        nest = moment(step, "nest")
+        requests.append(Request(second_name(spec.name), sum(seconds.values()), nest, nest))
     if has_accumulator(spec, plan):
         size = operand_slots(spec, plan, len(spec.operands)) * size_bytes(spec.acc_dtype)
         name = f"accumulator:{spec.name}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.movement import operand_of
+from t10.core.overlap import second_windows
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Phase
 from t10.cost.operator import output_chunk
@@ -17,10 +18,11 @@ from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator
 from t10.plan.memory.levels import operand_slots
 
 
-def least_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
+def least_bytes(spec: OperatorSpec, plan: OperatorPlan, *, overlaps: bool = False) -> int:
     """Return the bytes of a core that an operator takes at least in its fullest phase, shift buffer left out.
 
-    Activations of one shape may be one value, so they count once.
+    Activations of one shape may be one value, so they count once. Where steps overlap shifts, inputs that rotate have
+    second windows.
     """
     held: dict[Phase, int] = dict.fromkeys(PHASES, 0)
     for phase in PHASES[1:]:
@@ -31,6 +33,7 @@ def least_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
             key = number if operand.role == "weight" else (operand.shape, operand.dtype)
             size_by_value[key] = max(size_by_value.get(key, 0), _copy_bytes(spec, plan, number))
         held[phase] = sum(size_by_value.values())
+    held["nest"] += sum(second_windows(spec, plan).values()) if overlaps else 0
     result = aligned_size(output_chunk(spec, plan)[1] * size_bytes(spec.output.dtype))
     written: Phase = "nest"
     if has_accumulator(spec, plan):

@@ -86,6 +86,7 @@ Problem read_problem(nb::handle task) {
   problem.fetch_base = nb::cast<double>(task.attr("fetch_base"));
   problem.fetch_per_byte = nb::cast<double>(task.attr("fetch_per_byte"));
   problem.fetch_per_run = nb::cast<double>(task.attr("fetch_per_run"));
+  problem.has_seconds = nb::cast<bool>(task.attr("has_seconds"));
   return problem;
 }
 

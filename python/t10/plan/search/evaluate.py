@@ -19,6 +19,7 @@ from t10.core.costs import (
     end_cycles,
     links_of,
     nest_cycles,
+    overlaps,
     plan_end_cycles,
     rotating_fill_cycles,
     sees_parts,
@@ -104,6 +105,8 @@ def evaluate(
         n_elements = partition_elements(operand, windows[:, slot])
         n_bytes = aligned(n_elements * size)
         active_bytes += n_bytes
+        if overlaps(cost):
+            active_bytes += np.where(ft[:, slot].prod(axis=1) > 1, n_bytes, 0)
         if operand.role == "weight":
             weight_bytes += n_bytes
         else:
@@ -125,7 +128,7 @@ def evaluate(
         chunk = np.where(is_whole, n_out, chunk)
     active_bytes += result_bytes(spec, n_out, chunk, members)
     compute = compute_cycles(spec, cost, lengths, ft, members, is_whole)
-    shift = nest_shift_cycles(steps, cost.shift_cycles_many(advance))
+    shift = _shifts_by_bytes(spec, cost, lengths, ft, advance)
     return Evaluation(
         compute=compute + _cuts(spec, cost, f_op, ft, plans) + _seams(spec, cost, f_op, ft, is_whole, plans),
         shift=_shifts(spec, cost, f_op, ft, shift, plans),
@@ -308,6 +311,14 @@ def _ends(spec: OperatorSpec, cost: WindowCosts, windows: Ints, members: Ints, i
     return total
 
 
+def _shifts_by_bytes(spec: OperatorSpec, cost: CostModel, lengths: Ints, ft: Ints, advance: Ints) -> Ints:
+    """Return the cycles of all shifts of every nest, as far as bytes and steps say."""
+    steps, cycles = ft.max(axis=1), cost.shift_cycles_many(advance)
+    if overlaps(cost):
+        cycles = unhidden_cycles(cycles, ft, cost.sub_task_cycles_many(spec, _boxes(lengths, steps)))
+    return nest_shift_cycles(steps, cycles)
+
+
 def _shifts(
     spec: OperatorSpec,
     cost: CostModel,
@@ -320,7 +331,7 @@ def _shifts(
     if not sees_shifts(cost):
         return least
     cycles = least.copy()
-    for row in np.flatnonzero(least).tolist():
+    for row in np.flatnonzero((ft > 1).any(axis=(1, 2))).tolist():
         plan = (
             plans[row]
             if plans
@@ -380,6 +391,11 @@ def nest_shift_cycles(steps: Ints, advance_cycles: Ints) -> Ints:
         total += cycles * (n_steps - 1) * sweeps
         sweeps *= n_steps
     return total
+
+
+def unhidden_cycles(advance_cycles: Ints, ft: Ints, step: Ints) -> Ints:
+    """Return what of an advance along each axis (n, axes) a step (n,) does not hide that is made beside it."""
+    return np.where(ft[:, -1] > 1, advance_cycles, np.maximum(advance_cycles - step[:, None], 0))
 
 
 def result_bytes(spec: OperatorSpec, n_out: Ints, chunk: Ints, members: Ints) -> Ints:

@@ -18,6 +18,7 @@ from t10.core.costs import (
     end_cycles,
     links_of,
     nest_cycles,
+    overlaps,
     part_cycles,
     plan_end_cycles,
     sees_parts,
@@ -41,6 +42,7 @@ from t10.plan.search.evaluate import (
     padded_lengths,
     placed_plan,
     runs_in_parts,
+    unhidden_cycles,
 )
 from t10.plan.search.listed import FtRows
 from t10.plan.search.part_bound import least_part_cycles, least_part_cycles_of
@@ -90,6 +92,8 @@ class ExactPrices:
         A step takes at least `least_step`, what follows the steps at least `least_rest`, shifts `waits` beyond their
         least. They come last: they ask where cores begin.
         """
+        # What steps hide depends on them: then shifts are priced when steps are known.
+        waits = 0.0 if overlaps(self.cost) else waits
         total = waits
         unknown: list[tuple[int, float, Part]] = []
         for n, part in self._parts(f_op, ft):
@@ -136,9 +140,25 @@ class ExactPrices:
                 result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least) // steps[cut].prod(axis=1)
         if sees_shifts(self.cost):
             n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
-            closer = nest_shift_cycles(steps, self.cost.least_shift_cycles_many(self.spec, n_bytes))
+            cycles = self.cost.least_shift_cycles_many(self.spec, n_bytes)
+            if overlaps(self.cost):
+                is_cut = self._are_in_parts(f_op, ft)
+                result[:, 1] = self._unhidden(cycles, ft, boxes, result[:, 0], is_cut)
+                return result
+            closer = nest_shift_cycles(steps, cycles)
             result[:, 1] = closer - nest_shift_cycles(steps, least.shift_cycles_many(n_bytes.sum(axis=2)))
         return result
+
+    def _unhidden(self, cycles: Ints, ft: Ints, boxes: Ints, least_step: Floats, is_cut: Bools) -> Ints:
+        """Return what shifts take at least that steps do not hide, given the least that shifts and steps take.
+
+        Where steps run in parts one may hide more than another: only shifts that none hides count.
+        """
+        least = least_costs(self.cost)
+        known = [least.sub_task_cycles_many(each, boxes) for each in (self.spec, begun(self.spec))]
+        step = np.maximum(np.maximum(*known), least_step.astype(np.int64))
+        step[is_cut] = np.iinfo(np.int64).max >> 1
+        return nest_shift_cycles(ft.max(axis=1), unhidden_cycles(cycles, ft, step))
 
     def _least_of_parts(self, f_op: Ints, ft: Ints, least: LyingCosts) -> Floats:
         """Return what all steps of plans take at least, part by part where their windows lie, and remember it."""
@@ -175,7 +195,7 @@ class ExactPrices:
         plan = placed_plan(self.spec, f_op, ft, links_of(self.cost))
         if plan is None:
             return 0
-        least = self._least_shifts(plan)
+        least = 0 if overlaps(self.cost) else self._least_shifts(plan)
         return self.cost.nest_shift_cycles(self.spec, plan, most + least) - least
 
     def _least_shifts(self, plan: OperatorPlan) -> int:

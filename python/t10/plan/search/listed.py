@@ -83,7 +83,7 @@ def front_that_fits(
     for limit in limits_bytes(chip):
         within = np.flatnonzero(priced.active_bytes <= limit)
         numbers: list[int] = within.tolist()
-        needs = [_need_bytes(spec, front[i], int(priced.active_bytes[i]), room) for i in numbers]
+        needs = [_need_bytes(spec, front[i], int(priced.active_bytes[i]), chip) for i in numbers]
         fitting = within[np.array(needs, np.int64) <= room]
         if len(fitting):
             rows: list[int] = thinned(fitting, priced.cycles, options.max_front).tolist()
@@ -141,6 +141,6 @@ def _priced_front(
     return front, evaluate_plans(spec, cost, front)
 
 
-def _need_bytes(spec: OperatorSpec, plan: OperatorPlan, n_bytes: int, room: int) -> int:
+def _need_bytes(spec: OperatorSpec, plan: OperatorPlan, n_bytes: int, chip: ChipSpec) -> int:
     """Return what a plan of `n_bytes`, all operands as copies, takes at least in a model, if these are too many."""
-    return n_bytes if n_bytes <= room else least_bytes(spec, plan)
+    return n_bytes if n_bytes <= room_bytes(chip) else least_bytes(spec, plan, overlaps=chip.overlaps)

@@ -370,7 +370,7 @@ def _front(
         found, counts = wider.front(progress, is_pruning=is_pruning)
         found, counts = _with_unrotated(space, found, counts, limit)
         needs = [
-            n_bytes if n_bytes <= room else _least_bytes(space.spec, partition)
+            n_bytes if n_bytes <= room else _least_bytes(space.spec, partition, chip)
             for partition, _, n_bytes in found
         ]
         fitting = [plan for plan, need in zip(found, needs, strict=True) if need <= room]
@@ -391,10 +391,10 @@ def _with_unrotated(
     return found, (n_rows, n_cases, n_priced + len(rows), n_placed, n_sub_tasks, n_before + n_exact)
 
 
-def _least_bytes(spec: OperatorSpec, partition: PartitionFactors) -> int:
+def _least_bytes(spec: OperatorSpec, partition: PartitionFactors, chip: ChipSpec) -> int:
     """Return what a partition takes at least in a model; what cannot be placed takes more than there is."""
     aligned = placed(spec, align(spec, (partition,)))
-    return least_bytes(spec, aligned[0]) if aligned else UNLIMITED_BYTES
+    return least_bytes(spec, aligned[0], overlaps=chip.overlaps) if aligned else UNLIMITED_BYTES
 
 
 def _smallest(space: _Space) -> Found:

@@ -113,6 +113,7 @@ struct Problem {
   double fetch_per_byte = 0.0;
   double fetch_per_run = 0.0;
   double shift_per_byte = 0.0;  // at least, see ShiftTable
+  bool has_seconds = false;     // an input that rotates has a second window, in which the next one arrives
 
   std::size_t output() const { return slots.size() - 1; }
 

@@ -300,6 +300,7 @@ class RowBuilder {
       rows.is_priced = false;
     } else {
       holding = input_holding(problem_, operand, windows, n_elements);
+      if (problem_.has_seconds && turning != 0) holding.n_bytes *= 2;
     }
     rows.n_bytes.push_back(holding.n_bytes);
     rows.cycles.push_back(holding.fetch);

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
 from threading import Lock
+from typing import Any
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
-from t10.core.costs import takes_first
+from t10.core.costs import overlaps, takes_first
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.first_partial import begun
@@ -40,7 +41,8 @@ class SearchTask:
     `epilogue_run_axes` is the bit mask of the axes whose windows of the output multiply to a run of its epilogue;
     `padding` the least useful part of a padded axis; `capacity_bytes` what a core has for operands; `has_accumulator`
     says that the result, of another type, lies beside its accumulator. An exchange phase from anywhere takes
-    `fetch_base` cycles, `fetch_per_byte` per byte, `fetch_per_run` per further fragment.
+    `fetch_base` cycles, `fetch_per_byte` per byte, `fetch_per_run` per further fragment. With `has_seconds` inputs that
+    rotate have second windows.
     """
 
     extents: AxisSizes
@@ -56,6 +58,7 @@ class SearchTask:
     fetch_base: float
     fetch_per_byte: float
     fetch_per_run: float
+    has_seconds: bool = False
 
     @property
     def shift_granule_bytes(self) -> int:
@@ -89,6 +92,7 @@ def search_task(spec: OperatorSpec, chip: ChipSpec, cost: CostModel, padding: fl
         fetch_base=float(base),
         fetch_per_byte=per_byte,
         fetch_per_run=float(per_run),
+        has_seconds=overlaps(cost),
     )
 
 
@@ -107,7 +111,12 @@ def _kept_table(cost: CostModel, limit_bytes: int, granule_bytes: int) -> ShiftT
 
 
 def _tabulated(cost: CostModel, limit_bytes: int, granule_bytes: int) -> ShiftTable:
-    function = cost_function(lambda table: cost.shift_cycles_many(table[:, 0]), ((0, limit_bytes),))
+    is_hidden = overlaps(cost)  # by the steps beside them, perhaps: then they take nothing at least
+
+    def cycles(table: Any) -> Any:
+        return 0 * table[:, 0] if is_hidden else cost.shift_cycles_many(table[:, 0])
+
+    function = cost_function(cycles, ((0, limit_bytes),))
     return ShiftTable(function, limit_bytes, granule_bytes)
 
 

@@ -70,8 +70,20 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
             n_bytes = operand_slots(spec, active, arrival.operand) * size_bytes(operand.dtype)
             until = moment(step, "nest" if arrival.operand < len(spec.inputs) else "finish")
             yield Need(arrival.buffer, n_bytes, moment(step, "arrive"), until)
+        if chip.overlaps and (n_bytes := _second_bytes(spec, active)):
+            yield Need(f"second:{spec.name}", n_bytes, moment(step, "nest"), moment(step, "nest"))
         due = _last_read(plan, uses, spec.output.name, moment(step, "finish"))
         yield from _result_needs(spec, active, step, due, f"accumulator:{spec.name}" in names)
+
+
+def _second_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the bytes of a further window of every input that rotates: it arrives while a step reads the first."""
+    total = 0
+    for number, operand in enumerate(spec.inputs):
+        if any(t > 1 for t in plan.ft[number]):
+            n_bytes = operand_slots(spec, plan, number) * size_bytes(operand.dtype)
+            total += n_bytes + -n_bytes % ALIGNMENT_BYTES
+    return total
 
 
 def _least_landing_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:

@@ -16,6 +16,7 @@ from t10.report.analyser.tiles import TileCounter
 from t10.report.build import first_of_kind
 from t10.report.pareto import front_record
 from t10.report.records import OperatorReport, Report
+from t10.report.table import joules_text
 
 CYCLE_KINDS = ("setup", "relayout", "compute", "shift", "reduce", "wait")
 """The order in which an operator spends its cycles; it waits for off-chip memory before all others."""
@@ -101,6 +102,7 @@ def _operator(
         "plans": shown.n_plans,
         "active": shown.active_bytes,
         "peak": shown.peak_bytes,
+        "energy": "" if shown.energy is None else joules_text(shown.energy.total),
         "tensors": [operand.name for operand in spec.rotatable],
         "moved": moved,
     }

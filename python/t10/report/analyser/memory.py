@@ -10,6 +10,7 @@ PURPOSES = {
     "input": "inputs",
     "value": "results",
     "operand": "operands",
+    "second": "operands",
     "accumulator": "accumulators",
     "shift": "shift buffer",
 }

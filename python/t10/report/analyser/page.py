@@ -10,7 +10,7 @@ from typing import Any
 
 from t10.errors import printable
 from t10.report.records import Report
-from t10.report.table import bytes_text, milliseconds_text, optimality_text
+from t10.report.table import bytes_text, energy_text, milliseconds_text, optimality_text
 
 PAGE_FILE = "report.html"
 LIBRARY = ("uPlot.iife.min.js",)
@@ -133,10 +133,12 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
     timed = () if report.timed_cycles is None else (("cycles as emitted", f"{report.timed_cycles:,}"),)
     received = sum(report.traffic_bytes.model_dump().values())
     rate = received / max(report.total_milliseconds, 1e-9) / 1e6
+    energy = () if report.energy is None else (("modelled energy", energy_text(report.energy)),)
     return (
         ("modelled time", milliseconds_text(report.total_milliseconds)),
         ("modelled cycles", f"{report.total_cycles:,}"),
         *timed,
+        *energy,
         ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
         ("busiest cores receive", f"{rate:.2f} GB/s"),
         ("peak per core", f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}"),

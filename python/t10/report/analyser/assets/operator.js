@@ -40,7 +40,7 @@ function drawOperator(data) {
       ["kind", each.kind], ["begins", Model.timeText(begins[number] * us)], ["takes", `${Model.timeText(cycles * us)}, ${Model.count(cycles)} cycles`],
       ["computing", `${((100 * each.cycles[2]) / Math.max(cycles, 1)).toFixed(0)} %`],
       ["cores", `${Model.count(each.cores)} of ${Model.count(data.chip.cores)}`], ["steps", Model.count(each.steps)],
-      ["memory while it runs", Model.bytesText(each.peak)],
+      ["memory while it runs", Model.bytesText(each.peak)], ...(each.energy ? [["energy", each.energy]] : []),
       ["busiest core receives", `${Model.bytesText(bytes)}, ${((bytes * data.chip.hertz) / Math.max(cycles, 1) / 1e9).toFixed(2)} GB/s`],
     ];
     byId("operator-name").textContent = each.name + (each.at && each.at !== each.name ? ` (${each.at})` : "");
