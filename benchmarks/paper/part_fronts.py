@@ -19,7 +19,7 @@ from paper.part_data import (
 )
 from t10.baselines.load_compute_store import Shared, tile_bytes
 from t10.baselines.poplin import DEFAULT_PROPORTION, fastest_within
-from t10.baselines.roller import Roller, best_tile
+from t10.baselines.roller import Roller
 from t10.baselines.vgm import regions_of
 from t10.plan.options import PlanOptions
 from t10.plan.search.operator import search_operator
@@ -67,7 +67,7 @@ def _made(model: str, batch: str, operator: str, system: str) -> Iterator[Point]
     room = chip.capacity_bytes - regions[operator].total_bytes
     room -= chip.shift_buffer_bytes if system == SPLIT else 0
     shared = Shared.of(graph, spec, chip.n_cores)
-    best = best_tile(shared, chip, cost, room, Roller(splits_sums=system == SPLIT))
+    best = Roller(splits_sums=system == SPLIT).best_tile(shared, chip, cost, room)
     active = regions[operator].active_bytes
     waves = best.tiling.n_waves(spec, chip.n_cores) * best.tiling.n_own_steps(spec)
     yield active, active + tile_bytes(spec, best.tiling), best.cycles, waves
