@@ -25,7 +25,7 @@ from t10.errors import InfeasiblePlanError, T10Error
 SMALL = Sizes(batch=1, length=16, width=64, heads=4, inner=128)
 
 
-@pytest.mark.parametrize("system", ["Roller", "Roller, split sums", "PopART 0.6"])
+@pytest.mark.parametrize("system", ["Roller", "Roller, split sums", "Ansor", "PopART 0.6"])
 def test_plans_of_other_systems_compute_what_onnx_runtime_does(system: str) -> None:
     chip, cost = load_chip("test-16"), chip_and_costs()[1]
     graph, values, inputs, expected = readied(transformers.opt("float16", SMALL), chip)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from t10.baselines.load_compute_store import Shared, Timed, timed
-from t10.baselines.space import Space, space_of
+from t10.baselines.space import Space, space_of, tiles_and_steps
 from t10.baselines.tiles import Tiling
 from t10.baselines.traffic import Exchange
 from t10.chip import ChipSpec
@@ -55,8 +55,9 @@ def order(timed: Timed) -> tuple[int, tuple[int, ...], int]:
 def _ranked(space: Space, chip: ChipSpec, cost: CostModel) -> list[Tiling]:
     """Return the tilings that are best predicted, of every number of splits some, best first."""
     rows = np.flatnonzero(space.is_allowed.any(axis=1))
-    own, tiles, steps = space.sizes[rows], space.n_tiles[rows], space.n_steps[rows]
-    compute = least_costs(cost).sub_task_cycles_many(space.spec, space.boxes[rows])
+    own, boxes = space.sizes[rows], space.boxes[rows]
+    tiles, steps = tiles_and_steps(space.spec, boxes)
+    compute = least_costs(cost).sub_task_cycles_many(space.spec, boxes)
     load = (
         cost.exchange_cycles(4, 1, neighbour=False)
         + own[:, 0] // chip.exchange_bytes_per_cycle
@@ -72,7 +73,7 @@ def _ranked(space: Space, chip: ChipSpec, cost: CostModel) -> list[Tiling]:
         total = waves * (-(-steps // splits) * (compute + load) + store + reduce)
         ranked = np.flatnonzero(space.is_allowed[rows, number])
         ranked = ranked[np.argsort(total[ranked], kind="stable")][:BEST]
-        found += [(int(total[i]), tuple(space.boxes[rows[i]].tolist()), splits) for i in ranked.tolist()]
+        found += [(int(total[i]), tuple(boxes[i].tolist()), splits) for i in ranked.tolist()]
     return [Tiling(lengths, splits) for _, lengths, splits in sorted(found)]
 
 

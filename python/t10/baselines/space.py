@@ -42,25 +42,16 @@ class Space:
     splits: tuple[int, ...]
     is_allowed: Bools
 
-    @property
-    def n_tiles(self) -> Ints:
-        """Return how many tiles of the result there are, by box."""
-        return self._grid()[:, self._is_parallel()].prod(axis=1)
-
-    @property
-    def n_steps(self) -> Ints:
-        """Return the steps of a tile's whole sum, by box."""
-        return self._grid()[:, ~self._is_parallel()].prod(axis=1)
-
     def tiling(self, box: int, split: int) -> Tiling:
         """Return one of them."""
         return Tiling(tuple(self.boxes[box].tolist()), self.splits[split])
 
-    def _grid(self) -> Ints:
-        return -(-np.array(self.spec.extents, np.int64) // self.boxes)
 
-    def _is_parallel(self) -> Bools:
-        return np.array([axis.kind == "parallel" for axis in self.spec.axes], np.bool_)
+def tiles_and_steps(spec: OperatorSpec, boxes: Ints) -> tuple[Ints, Ints]:
+    """Return how many tiles of the result there are, and the steps of a tile's whole sum, by box."""
+    grid = -(-np.array(spec.extents, np.int64) // boxes)
+    is_parallel = np.array([axis.kind == "parallel" for axis in spec.axes], np.bool_)
+    return grid[:, is_parallel].prod(axis=1), grid[:, ~is_parallel].prod(axis=1)
 
 
 def space_of(spec: OperatorSpec, chip: ChipSpec, room_bytes: int, *, splits_sums: bool) -> Space:
@@ -75,14 +66,11 @@ def space_of(spec: OperatorSpec, chip: ChipSpec, room_bytes: int, *, splits_sums
             f"no aligned tile fits {room_bytes} bytes per core beside the virtual global memory",
             operator=spec.name,
         )
-    allowed = np.zeros((len(boxes), len(splits)), np.bool_)
-    found = Space(spec, tuple(map(len, lengths)), boxes, sizes, splits, allowed)
-    tiles, steps = found.n_tiles, found.n_steps
+    tiles, steps = tiles_and_steps(spec, boxes)
     n_runs = sizes[:, 1] * np.minimum(tiles, chip.n_cores)
     fits &= n_runs <= max(MOST_RUNS, int(n_runs[fits].min()))
-    for number, split in enumerate(splits):
-        allowed[:, number] = fits & (steps >= split) & ((split == 1) | (tiles * split <= chip.n_cores))
-    return found
+    allowed = [fits & (steps >= split) & ((split == 1) | (tiles * split <= chip.n_cores)) for split in splits]
+    return Space(spec, tuple(map(len, lengths)), boxes, sizes, splits, np.stack(allowed, axis=1))
 
 
 def smallest_tile_bytes(spec: OperatorSpec, n_cores: int) -> int:
@@ -167,5 +155,3 @@ def operand_sizes(spec: OperatorSpec, boxes: Ints) -> Ints:
             is_whole &= dim >= size
         columns[:, 1] += -(-n // row)
     return columns
-
-
