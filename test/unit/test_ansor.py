@@ -120,7 +120,7 @@ def test_a_longer_search_goes_on_where_a_shorter_one_ends_and_seeds_differ(whole
 
 
 def test_tilings_of_a_space_fit_and_share_a_sum_among_the_cores_there_are() -> None:
-    spec = matmul(24, 40, 512)
+    spec = matmul(8, 16, 512)
     room = 4096
     space = space_of(spec, CHIP, room, splits_sums=True)
     for box, split in np.argwhere(space.is_allowed).tolist():
