@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
+from typing import Any
 
 import numpy as np
 import pytest
 from support.specs import matmul, one_operator_graph
 
+from t10.baselines import roller
 from t10.baselines.ansor import ROUND, Ansor, searched
 from t10.baselines.boosted_trees import ONE, BoostedTrees, Leaf, logarithms
 from t10.baselines.load_compute_store import Shared, Timed, tile_bytes, timed
-from t10.baselines.roller import EXACT
+from t10.baselines.roller import EXACT, Roller
 from t10.baselines.space import Space, space_of
 from t10.baselines.vgm import plan_vgm
 from t10.chip import load_chip
@@ -102,6 +104,29 @@ def test_a_price_is_never_below_the_best_of_the_space() -> None:
     assert found in [
         space.tiling(*divmod(point, len(space.splits))) for point in points if cycles[point] <= best
     ]
+
+
+def test_systems_that_choose_the_same_tiling_have_it_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = one_operator_graph(matmul(8, 32, 48))
+    asked: list[object] = []
+
+    def counted(*given: Any, **kinds: Any) -> Timed:
+        asked.extend([] if kinds else [given[1:]])
+        return timed(*given, **kinds)
+
+    monkeypatch.setattr(roller, "timed", counted)
+    roller.priced_exactly.cache_clear()
+    renamed = one_operator_graph(replace(matmul(8, 32, 48), name="another"))
+    first = plan_vgm(graph, CHIP, PRICES, Roller(splits_sums=True)).cycles
+    once = len(asked)
+    assert once == EXACT
+    assert plan_vgm(renamed, CHIP, PRICES, Roller(splits_sums=True)).cycles == first
+    assert len(asked) == once
+    plan_vgm(graph, CHIP, PRICES, Ansor(10**6))
+    assert len(asked) == len(set(asked)) <= once + EXACT
+    n_asked = len(asked)
+    plan_vgm(graph, CHIP, PRICES, Roller("unicast", splits_sums=True))
+    assert len(asked) == n_asked + EXACT
 
 
 def test_as_many_evaluations_as_tilings_measure_each_once(whole: Whole) -> None:

@@ -6,8 +6,9 @@ that fit are ranked, which leaves out none that it would find; like Roller with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from t10.cost.model import least_costs
 BEST = 10
 EXACT = 2
 """Tilings that are priced phase by phase, and of these exactly."""
+REMEMBERED = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,28 @@ def fastest(
 ) -> Timed:
     """Return, of the tilings with the best estimates, the one that is fastest by its exact price."""
     best = sorted(estimated, key=order)[:EXACT]
-    return min((timed(shared, each.tiling, chip, cost, exchange) for each in best), key=order)
+    key = shared.key()
+    asked = (Asked(key, each.tiling, exchange, chip, id(cost), shared, cost) for each in best)
+    return min(map(priced_exactly, asked), key=order)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question for an exact price; whoever asks, equal operators have one answer. `cost` is kept, so its id is."""
+
+    key: Hashable
+    tiling: Tiling
+    exchange: Exchange
+    chip: ChipSpec
+    cost_id: int
+    shared: Shared = field(compare=False)
+    cost: CostModel = field(compare=False)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def priced_exactly(asked: Asked) -> Timed:
+    """Return an exact price: systems that choose the same tiling have it counted once."""
+    return timed(asked.shared, asked.tiling, asked.chip, asked.cost, asked.exchange)
 
 
 def order(timed: Timed) -> tuple[int, tuple[int, ...], int]:

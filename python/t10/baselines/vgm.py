@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from math import prod
 from typing import Protocol
 
 from t10.baselines.checked import check_tiles
 from t10.baselines.load_compute_store import Shared, Timed, tile_bytes
-from t10.baselines.shares import Segments, share_elements
+from t10.baselines.shares import share_elements
 from t10.baselines.space import smallest_tile_bytes
 from t10.chip import ChipSpec
 from t10.core.canonical import canonical
@@ -100,7 +99,7 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: TileSearch) 
     for spec, regions in zip(graph.operators, regions_of(graph, chip.n_cores), strict=True):
         shared = Shared.of(graph, spec, chip.n_cores)
         room = room_bytes(chip, system) - regions.total_bytes
-        key = (_nameless(shared), room // ROOM_BYTES)
+        key = (shared.key(), room // ROOM_BYTES)
         if key not in known:
             known[key] = system.best_tile(shared, chip, cost, room // ROOM_BYTES * ROOM_BYTES)
             n_executed += check_tiles(graph, shared, known[key].tiling, chip.n_cores)
@@ -160,28 +159,6 @@ def last_reads(graph: Graph) -> dict[str, int]:
 
 def _share_bytes(shape: tuple[int, ...], dtype: str, n_cores: int) -> int:
     return share_elements(prod(shape), dtype, n_cores) * size_bytes(dtype)
-
-
-def _nameless(shared: Shared) -> Hashable:
-    """Return what an operator's time depends on: all but names."""
-    spec = shared.spec
-    bare = replace(
-        spec,
-        name="",
-        location="",
-        inputs=tuple(replace(each, name="", role="activation") for each in spec.inputs),
-        epilogue_inputs=tuple(replace(each, name="", role="activation") for each in spec.epilogue_inputs),
-        output=replace(spec.output, name=""),
-        axes=tuple(replace(axis, name="") for axis in spec.axes),
-    )
-    return bare, tuple(_digest(each) for each in (*shared.operands, shared.output))
-
-
-def _digest(segments: Segments) -> str:
-    found = sha256(str(len(segments.names)).encode())
-    for array in (segments.starts, segments.sources, segments.cores, segments.slots):
-        found.update(array.tobytes())
-    return found.hexdigest()
 
 
 __all__ = [
