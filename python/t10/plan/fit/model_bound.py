@@ -1,7 +1,8 @@
 """The least memory a model takes: every operator on its smallest plan, weights at rest spread out, or as they are used.
 
-Spread over all cores, weights take least at rest, and a copy while their operator runs. As their operator uses them they
-need no copy, and rest with the padding of its plan. Where a chip has off-chip memory, weights of other operators than the one that runs take none.
+Spread over all cores, weights take least at rest, and a copy while their operator runs. As their operator uses them
+they need no copy, and rest with the padding of its plan. Where a chip has off-chip memory, weights of other operators
+than the one that runs take none.
 """
 
 from __future__ import annotations
