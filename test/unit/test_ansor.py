@@ -125,6 +125,8 @@ def test_systems_that_choose_the_same_tiling_have_it_priced_once(monkeypatch: py
     plan_vgm(graph, CHIP, PRICES, Ansor(10**6))
     assert len(asked) == len(set(asked)) <= once + EXACT
     n_asked = len(asked)
+    plan_vgm(graph, CHIP.model_copy(update={"sram_bytes": 2 * CHIP.sram_bytes}), PRICES, Roller(splits_sums=True))
+    assert len(asked) == n_asked
     plan_vgm(graph, CHIP, PRICES, Roller("unicast", splits_sums=True))
     assert len(asked) == n_asked + EXACT
 

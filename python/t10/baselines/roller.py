@@ -47,20 +47,24 @@ def fastest(
     """Return, of the tilings with the best estimates, the one that is fastest by its exact price."""
     best = sorted(estimated, key=order)[:EXACT]
     key = shared.key()
-    asked = (Asked(key, each.tiling, exchange, chip, id(cost), shared, cost) for each in best)
+    asked = (Asked(key, each.tiling, exchange, chip.n_cores, id(cost), shared, chip, cost) for each in best)
     return min(map(priced_exactly, asked), key=order)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question for an exact price; whoever asks, equal operators have one answer. `cost` is kept, so its id is."""
+    """A question for an exact price; whoever asks, equal operators have one answer.
+
+    It depends on how many cores there are and on the costs, not on how much memory. `cost` is kept, so its id is.
+    """
 
     key: Hashable
     tiling: Tiling
     exchange: Exchange
-    chip: ChipSpec
+    n_cores: int
     cost_id: int
     shared: Shared = field(compare=False)
+    chip: ChipSpec = field(compare=False)
     cost: CostModel = field(compare=False)
 
 
