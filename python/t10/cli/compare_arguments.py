@@ -41,6 +41,11 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
     )
     folders.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
+    _add_systems(compare)
+
+
+def _add_systems(compare: argparse.ArgumentParser) -> None:
+    """Add what is said of systems that plan a model."""
     systems = compare.add_argument_group("of a model")
     systems.add_argument(
         "--chip",
