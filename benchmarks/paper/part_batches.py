@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from paper.claims import OURS, POPART, PUBLISHED, ROLLER, SPLIT, Claim
@@ -54,7 +54,7 @@ def _made(model: str, system: str) -> Iterator[tuple[object, ...]]:
         )
         yield largest(lambda batch: _planned(model, system, batch), BATCHES.index(start), PLANNED, HOLDS_ALL)
         return
-    need = lru_cache(lambda batch: _counted(model, system, batch))
+    need = partial(_counted, model, system)
     yield largest(need, guessed(need), COUNTED, NOT_TRIED)
 
 
@@ -212,10 +212,10 @@ for the same reason.
 OPT-13B's batch 24 was looked into. Spread out, weights take least at rest, but a copy of one of 142,480 bytes does not
 fit beside them: 781,280 bytes in all. As they are used, weights and caches need no copy, but rest in grids of parts
 that do not divide them: 430,432 and 178,880 bytes per core instead of 427,500 and 170,630. With the smallest plan of
-every operator, 640,560 bytes are then needed, 1,584 too many. Grids with less padding exist (5 x 73 x 4 parts of a cache
-take 86,016 bytes, not 89,088), but 73 cores cannot take turns over the 24 x 8 x 32 elements that they then share, which
-takes 12 KiB more. A front keeps plans for their time and their bytes while they run. Plans that pad less at rest are not
-kept for it: these are the states to add. Whether the batch fits with them is not known.
+every operator, 640,560 bytes are then needed, 1,584 too many. Grids with less padding exist (5 x 73 x 4 parts of a
+cache take 86,016 bytes, not 89,088), but 73 cores cannot take turns over the 24 x 8 x 32 elements that they then share,
+which takes 12 KiB more. A front keeps plans for their time and their bytes while they run. Plans that pad less at rest
+are not kept for it: these are the states to add. Whether the batch fits with them is not known.
 
 {table(("model", *systems), rows)}
 """
