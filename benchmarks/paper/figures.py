@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from paper.claims import (
+    ANSOR,
     CHIP,
     CLOCK_HZ,
     COST,
@@ -25,6 +26,7 @@ COLOURS = {
     POPART: "#888888",
     ROLLER: "#e0a500",
     SPLIT: "#b05ab0",
+    ANSOR: "#a0522d",
     PUBLISHED: "#3b9bb3",
     OURS: "#3a923a",
 }
@@ -84,10 +86,10 @@ def bandwidth(known: Known) -> Any:
 
 
 def operators(known: Known) -> Any:
-    """Return figure 15: how much faster operators are than Roller's, as a distribution."""
+    """Return figure 15: how much faster operators are than Roller's and Ansor's, as a distribution."""
     figure = new_figure(8, 3.8)
     axes = figure.add_subplot()
-    for slower, style in ((ROLLER, "-"), (SPLIT, "--")):
+    for slower, style in ((ROLLER, "-"), (SPLIT, "--"), (ANSOR, ":")):
         for faster, colour in ((PUBLISHED, COLOURS[PUBLISHED]), ("ours unfused", COLOURS[OURS])):
             ratios = sorted(known.operator_speedups(slower, faster))
             if ratios:

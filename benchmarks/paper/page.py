@@ -22,6 +22,7 @@ from paper import (
     part_trajectory,
 )
 from paper.claims import (
+    ANSOR,
     CHIP,
     COST,
     OURS,
@@ -143,7 +144,7 @@ def _claims(claims: list[Claim]) -> str:
 
 
 def _latency(known: Known) -> str:
-    names = (OURS, "ours unfused", PUBLISHED, SPLIT, ROLLER, POPART)
+    names = (OURS, "ours unfused", PUBLISHED, SPLIT, ROLLER, ANSOR, POPART)
     rows: list[tuple[str, ...]] = []
     for model, batch in known.points():
         cells: list[str] = []

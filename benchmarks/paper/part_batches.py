@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from paper.claims import OURS, POPART, PUBLISHED, ROLLER, SPLIT, Claim
@@ -22,6 +23,7 @@ FIELDS = ("model", "system", "batch", "how", "bytes", "next")
 ANY = "any"
 """No system: all that lives while an operator runs, once."""
 COUNTED, PLANNED = "counted", "planned"
+NOT_TRIED, HOLDS_ALL = "more was not tried", "more than any system can hold"
 VGM = {ROLLER: Roller(), SPLIT: Roller(splits_sums=True)}
 PLANNERS = (OURS, PUBLISHED, POPART)
 COUNTED_MODELS = ("bert-large", "opt-1.3b", "llama2-13b", "resnet18")
@@ -50,31 +52,40 @@ def _made(model: str, system: str) -> Iterator[tuple[object, ...]]:
         start = int(
             next(each["batch"] for each in read(FILE) if each["model"] == model and each["system"] == ANY)
         )
-        yield largest(lambda batch: _planned(model, system, batch), start, PLANNED)
+        yield largest(lambda batch: _planned(model, system, batch), BATCHES.index(start), PLANNED, HOLDS_ALL)
         return
-    yield largest(lambda batch: _counted(model, system, batch), 1, COUNTED)
+    need = partial(_counted, model, system)
+    yield largest(need, guessed(need), COUNTED, NOT_TRIED)
 
 
-def largest(need: Need, start: int, how: str) -> tuple[int, str, int, str]:
+def guessed(need: Need) -> int:
+    """Return the place in `BATCHES` of the largest that fits if every unit of a batch needs as much as the second."""
+    (first, room, _), (second, _, _) = need(1), need(2)
+    fits = 1 + max(room - first, 0) // max(second - first, 1)
+    return max(bisect_right(BATCHES, fits) - 1, 0)
+
+
+def largest(need: Need, place: int, how: str, reason: str) -> tuple[int, str, int, str]:
     """Return the largest of `BATCHES` that fits, how that is known, its bytes, and why the next does not.
 
-    More never fits where less does not. What is planned begins at the most that any system could hold, and goes down.
+    More never fits where less does not. From `place` it goes down to the first that fits, or if that one does, and
+    batches are counted, up to the last. `reason` is said where nothing larger was looked at.
     """
-    place, held, reason = BATCHES.index(start), 0, "more than any system can hold"
+    last: tuple[int, int] | None = None
     while 0 <= place < len(BATCHES):
         n_bytes, room, why = need(BATCHES[place])
-        fits = not why and n_bytes <= room
-        if not fits:
-            reason = why or f"needs {n_bytes:,} bytes per core of {room:,}"
-        if how == PLANNED and fits:
-            return BATCHES[place], how, n_bytes, reason
-        if how == COUNTED and not fits:
-            return BATCHES[place - 1] if place else 0, how, held, reason
-        held = n_bytes
-        place += 1 if how == COUNTED else -1
-    if how == PLANNED:
-        return 0, how, 0, reason
-    return BATCHES[-1], how, held, "more was not tried"
+        if not why and n_bytes <= room:
+            last = BATCHES[place], n_bytes
+            if how == PLANNED or reason != NOT_TRIED:
+                break
+            place += 1
+            continue
+        reason = why or f"needs {n_bytes:,} bytes per core of {room:,}"
+        if last is not None:
+            break
+        place -= 1
+    batch, held = last or (0, 0)
+    return batch, how, held, reason
 
 
 def _counted(model: str, system: str, batch: int) -> tuple[int, int, str]:
@@ -122,7 +133,7 @@ def pictures() -> dict[str, Any]:
         return {}
     figure = new_figure(9, 3.4)
     axes = figure.add_subplot()
-    colours = {ANY: "#cccccc", **COLOURS}
+    colours = {ANY: "#cccccc", **{name: COLOURS[name] for name in (*VGM, *PLANNERS)}}
     width = 0.8 / len(colours)
     for place, (system, colour) in enumerate(colours.items()):
         known = [(n, each[system]) for n, each in enumerate(found.values()) if system in each]
@@ -172,11 +183,11 @@ def _why_not_larger() -> str:
         for line in read(FILE)
         if line["system"] == OURS and int(line["batch"]) < found[line["model"]][ANY]
     ]
-    return f"{'; '.join(lacks)}: {WHOLE_COPIES}" if lacks else "no system can hold more"
+    return f"{'; '.join(lacks)}: {COPIED_OR_PADDED}" if lacks else "no system can hold more"
 
 
-WHOLE_COPIES = (
-    "weights that rest in shares of all cores are copied before their operator runs, Roller loads a tile"
+COPIED_OR_PADDED = (
+    "a weight is copied whole, or rests padded as its plan uses it (see below); Roller loads a tile"
 )
 
 
@@ -193,9 +204,18 @@ def section() -> str:
 
 The largest of the batches 1, 2, 3, 4, 6, 8, 12, ... that fits. *Any* holds what lives while an operator runs once,
 without a tile or a copy. Roller holds a batch if its shares and the smallest aligned tile of every operator fit, which
-needs no planning. Ours, T10 as published and PopART are planned at the most that any system could hold, then at the
-next smaller batch, and so on (modelled, f16; memory does not depend on times). -: planning such batches took too long
-here. Models that are not listed were left out for the same reason.
+needs no planning; Ansor holds what Roller with split sums holds, whose shares and tiles it has. Ours, T10 as published
+and PopART are planned at the most that any system could hold, then at the next smaller batch, and so on (modelled, f16;
+memory does not depend on times). -: planning such batches took too long here. Models that are not listed were left out
+for the same reason.
+
+OPT-13B's batch 24 was looked into. Spread out, weights take least at rest, but a copy of one of 142,480 bytes does not
+fit beside them: 781,280 bytes in all. As they are used, weights and caches need no copy, but rest in grids of parts
+that do not divide them: 430,432 and 178,880 bytes per core instead of 427,500 and 170,630. With the smallest plan of
+every operator, 640,560 bytes are then needed, 1,584 too many. Grids with less padding exist (5 x 73 x 4 parts of a
+cache take 86,016 bytes, not 89,088), but 73 cores cannot take turns over the 24 x 8 x 32 elements that they then share,
+which takes 12 KiB more. A front keeps plans for their time and their bytes while they run. Plans that pad less at rest
+are not kept for it: these are the states to add. Whether the batch fits with them is not known.
 
 {table(("model", *systems), rows)}
 """

@@ -21,6 +21,8 @@ from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.cost import CostModel
 from t10.cost.registry import cost_model, given
+from t10.plan.options import PlanOptions
+from t10.plan.search.operator import SearchResult, search_operator
 from t10.report.plots import svg_text
 
 CHIP, COST = "ipu-mk2", "ipu"
@@ -125,10 +127,20 @@ def chip_and_costs() -> tuple[ChipSpec, CostModel]:
     return chip, cost_model(given(COST), chip)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def unfused(model: str, batch: int) -> Graph:
     """Return a model with sums in f16, no operator joined to another: as the systems of the paper get it."""
     return graph_of(builder_of(model)(batch), chip_and_costs()[0], joins=False)
+
+
+@lru_cache(maxsize=16)
+def searched(model: str, batch: int, operator: str) -> tuple[SearchResult, float]:
+    """Return what a search of an operator finds, and the CPU seconds that it took: several figures ask for the same."""
+    chip, cost = chip_and_costs()
+    spec = operator_of(unfused(model, batch), operator)
+    start = cpu_seconds()
+    found = search_operator(spec, chip, cost, PlanOptions())
+    return found, cpu_seconds() - start
 
 
 def operator_of(graph: Graph, name: str) -> OperatorSpec:

@@ -39,7 +39,7 @@ FIELDS = (
 )  # fmt: skip
 """`digest` is of the printed cycles of operators: other cycles are of other plans, which are executed anew.
 `as_printed` of `printed` operators take the cycles that are printed; `error` is rounded up to one digit."""
-ROLLER, SPLIT, POPART = "Roller", "Roller, split sums", "PopART 0.6"
+ROLLER, SPLIT, ANSOR, POPART = "Roller", "Roller, split sums", "Ansor", "PopART 0.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Model:
     """
 
     build: Callable[[], Builder]
-    systems: tuple[str, ...] = (ROLLER, SPLIT, POPART)
+    systems: tuple[str, ...] = (ROLLER, SPLIT, ANSOR, POPART)
     part: str = "whole"
     kept_bytes: int = 0
     layer: str = ""
@@ -69,14 +69,14 @@ MODELS = {
     "retnet-1.3b": Model(
         lambda: transformers.retnet(DTYPE, _sizes(2048, 8, 4096), value_size=512)
     ),
-    "opt-1.3b": Model(lambda: transformers.opt(DTYPE, _sizes(2048, 32, 8192)), (SPLIT,)),
+    "opt-1.3b": Model(lambda: transformers.opt(DTYPE, _sizes(2048, 32, 8192)), (SPLIT, ANSOR)),
     "opt-2.7b": Model(lambda: transformers.opt(DTYPE, _sizes(2560, 32, 10240)), (SPLIT,)),
     "resnet18": Model(
         lambda: vision.resnet18(DTYPE, batch=1, picture=224, widths=RESNET_WIDTHS, classes=1000)
     ),
     "bert-large": Model(
         lambda: transformers.bert(DTYPE, _sizes(1024, 16, 4096, 128, layers=1, words=30522)),
-        (ROLLER, SPLIT),
+        (ROLLER, SPLIT, ANSOR),
         "1 of 24 equal layers",
         23 * _layer_bytes(1024, 4096) // 1472,
         "/layer0",
@@ -240,8 +240,8 @@ def section() -> str:
 Models with random weights under the plans whose modelled times are printed here: every operator, all its tiles on all
 cores, from the first input to the outputs, which must be those of ONNX Runtime in f32, or nothing is printed.
 Differences are parts of the largest output. Of BERT-large and ViT one layer is executed, beside as much memory as the
-weights of the others take. Of Roller's other plans (larger language models, NeRF's frame, larger batches) six tiles of
-every different operator are executed, of PopART's other plans none.
+weights of the others take. Of Roller's and Ansor's other plans (larger language models, NeRF's frame, larger batches)
+six tiles of every different operator are executed, of PopART's other plans none.
 
 {table(headings, rows)}
 """

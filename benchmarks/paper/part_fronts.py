@@ -13,23 +13,24 @@ from paper.part_data import (
     fill,
     operator_of,
     read,
+    searched,
     shown,
     table,
     unfused,
 )
+from t10.baselines.ansor import Ansor
 from t10.baselines.load_compute_store import Shared, tile_bytes
 from t10.baselines.poplin import DEFAULT_PROPORTION, fastest_within
-from t10.baselines.roller import Roller, best_tile
-from t10.baselines.vgm import regions_of
-from t10.plan.options import PlanOptions
-from t10.plan.search.operator import search_operator
+from t10.baselines.roller import Roller
+from t10.baselines.vgm import TileSearch, regions_of, room_bytes
 from t10.report.plots import KIB, new_figure
 
 FILE = "fronts.csv"
 FIELDS = ("model", "batch", "operator", "system", "shared_bytes", "bytes", "cycles", "steps")
 """`bytes` per core while the operator runs; of them `shared_bytes` are shares of the virtual global memory."""
-FRONT, ROLLER, SPLIT, POPART = "T10", "Roller", "Roller, split sums", "PopART 0.6"
-SYSTEMS = (FRONT, ROLLER, SPLIT, POPART)
+FRONT, ROLLER, SPLIT, ANSOR, POPART = "T10", "Roller", "Roller, split sums", "Ansor", "PopART 0.6"
+SYSTEMS = (FRONT, ROLLER, SPLIT, ANSOR, POPART)
+VGM: dict[str, TileSearch] = {ROLLER: Roller(), SPLIT: Roller(splits_sums=True), ANSOR: Ansor()}
 OPERATORS = (
     ("resnet18", "32", "/layer2/0/conv2/Conv"),
     ("bert-large", "1", "/layer0/intermediate/MatMul"),
@@ -37,7 +38,7 @@ OPERATORS = (
     ("opt-13b", "1", "/fc1/MatMul"),
 )
 PICTURE = "figure-17-fronts"
-MARKS = {ROLLER: ("^", "#e0a500"), SPLIT: ("v", "#b05ab0"), POPART: ("s", "#888888")}
+MARKS = {ROLLER: ("^", "#e0a500"), SPLIT: ("v", "#b05ab0"), ANSOR: ("x", "#a0522d"), POPART: ("s", "#888888")}
 PAPER_SPREAD = 20
 FEW_POWERS = 10
 """Up to this ratio of cycles the numbers between powers of ten are written, too."""
@@ -56,7 +57,7 @@ def _made(model: str, batch: str, operator: str, system: str) -> Iterator[Point]
     graph = unfused(model, int(batch))
     spec = operator_of(graph, operator)
     if system == FRONT:
-        for each in search_operator(spec, chip, cost, PlanOptions()).front:
+        for each in searched(model, int(batch), operator)[0].front:
             yield 0, each.active_bytes, each.cycles.total, each.plan.n_sub_tasks
         return
     if system == POPART:
@@ -64,10 +65,8 @@ def _made(model: str, batch: str, operator: str, system: str) -> Iterator[Point]
         yield 0, found.active_bytes, found.cycles.total, found.plan.n_sub_tasks
         return
     regions = dict(zip([each.name for each in graph.operators], regions_of(graph, chip.n_cores), strict=True))
-    room = chip.capacity_bytes - regions[operator].total_bytes
-    room -= chip.shift_buffer_bytes if system == SPLIT else 0
-    shared = Shared.of(graph, spec, chip.n_cores)
-    best = best_tile(shared, chip, cost, room, Roller(splits_sums=system == SPLIT))
+    room = room_bytes(chip, VGM[system]) - regions[operator].total_bytes
+    best = VGM[system].best_tile(Shared.of(graph, spec, chip.n_cores), chip, cost, room)
     active = regions[operator].active_bytes
     waves = best.tiling.n_waves(spec, chip.n_cores) * best.tiling.n_own_steps(spec)
     yield active, active + tile_bytes(spec, best.tiling), best.cycles, waves
@@ -178,7 +177,7 @@ def section() -> str:
 
 T10's Pareto front of an operator beside the one plan of each other system: KiB per core while it runs, and
 modelled cycles. All fetch what they read from anywhere; what T10 spends on setting up weights is
-[below](#idle-and-active-memory). Roller's memory is its shares of the virtual global memory and a tile.
+[below](#idle-and-active-memory). Roller's and Ansor's memory is their shares of the virtual global memory and a tile.
 
 {table(headings, rows)}
 """

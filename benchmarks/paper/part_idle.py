@@ -15,13 +15,12 @@ from paper.part_data import (
     fill,
     operator_of,
     read,
+    searched,
     shown,
     table,
     unfused,
 )
 from t10.plan.memory.levels import level_table
-from t10.plan.options import PlanOptions
-from t10.plan.search.operator import search_operator
 from t10.report.plots import KIB, new_figure
 
 FILE = "idle.csv"
@@ -63,7 +62,7 @@ def plan(say: Say) -> None:
 def _made(model: str, batch: str, operator: str) -> Iterator[tuple[int, ...]]:
     chip, cost = chip_and_costs()
     spec = operator_of(unfused(model, int(batch)), operator)
-    front = search_operator(spec, chip, cost, PlanOptions()).front
+    front = searched(model, int(batch), operator)[0].front
     weights = tuple(number for number, each in enumerate(spec.operands) if each.role == "weight")
     found = level_table(spec, front, weights, chip.n_cores, cost)
     for row in range(len(found.plan)):

@@ -9,7 +9,7 @@ from typing import Any
 from paper.claims import Claim
 from paper.part_data import MODELLED, Say, chip_and_costs, fill, read, shown, table, unfused
 from t10.baselines.load_compute_store import Shared, tile_bytes
-from t10.baselines.roller import Roller, best_tile
+from t10.baselines.roller import Roller
 from t10.baselines.vgm import ROOM_BYTES, regions_of, room_bytes
 from t10.report.plots import KIB, new_figure
 
@@ -68,7 +68,7 @@ def _made(model: str, batch: str, kind: str) -> Iterator[tuple[object, ...]]:
         key=lambda pair: (abs(pair[1].active_bytes - wanted), pair[0].name),
     )
     room = (room_bytes(chip, system) - regions.total_bytes) // ROOM_BYTES * ROOM_BYTES
-    found = best_tile(Shared.of(graph, spec, chip.n_cores), chip, cost, room, system)
+    found = system.best_tile(Shared.of(graph, spec, chip.n_cores), chip, cost, room)
     yield spec.name, regions.idle_bytes, regions.active_bytes, tile_bytes(spec, found.tiling)
 
 

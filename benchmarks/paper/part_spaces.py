@@ -11,20 +11,18 @@ from paper.part_data import (
     MODELLED,
     Say,
     chip_and_costs,
-    cpu_seconds,
     fill,
     note_seconds,
     noted_seconds,
     operator_of,
     read,
+    searched,
     shown,
     table,
     unfused,
 )
 from paper.space_sizes import legal_plans, plans_on_any_number_of_cores, unrestricted_plans
 from t10.core.expression import OperatorSpec
-from t10.plan.options import PlanOptions
-from t10.plan.search.operator import search_operator
 from t10.report.plots import new_figure
 
 FILE, SECONDS = "spaces.csv", "seconds-spaces.csv"
@@ -89,11 +87,10 @@ def plan(say: Say) -> None:
 
 
 def _made(model: str, batch: str, operator: str) -> Iterator[tuple[object, ...]]:
-    chip, cost = chip_and_costs()
+    chip, _ = chip_and_costs()
     spec = operator_of(unfused(model, int(batch)), operator)
-    start = cpu_seconds()
-    found = search_operator(spec, chip, cost, PlanOptions())
-    note_seconds(SECONDS, (model, batch, operator), cpu_seconds() - start)
+    found, seconds = searched(model, int(batch), operator)
+    note_seconds(SECONDS, (model, batch, operator), seconds)
     yield (
         NAMES[spec.kind], len(spec.axes), *_counted(spec, chip.n_cores), found.statistics.n_plans,
         found.statistics.n_priced, len(found.front),

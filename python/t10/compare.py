@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from t10.baselines.ansor import EVALUATIONS, Ansor
 from t10.baselines.poplin import plan_poplin
 from t10.baselines.roller import Roller
-from t10.baselines.vgm import VgmPlan, plan_vgm
+from t10.baselines.vgm import TileSearch, VgmPlan, plan_vgm
 from t10.chip import ChipSpec
 from t10.core.graph import Graph
 from t10.core.partials import Partials
@@ -70,12 +71,17 @@ def _ours(options: PlanOptions) -> Planner:
     return lambda graph, chip, cost: plan_module(graph, chip, options, None, cost)
 
 
-def _vgm(system: Roller) -> Planner:
+def _vgm(system: TileSearch) -> Planner:
     return lambda graph, chip, cost: plan_vgm(graph, chip, cost, system)
 
 
 def _poplin(proportion: float) -> Planner:
     return lambda graph, chip, cost: plan_poplin(graph, chip, cost, proportion)
+
+
+def ansor(evaluations: int = EVALUATIONS) -> System:
+    """Return Ansor's search with so many measurements per operator."""
+    return System("Ansor", joins=False, plan=_vgm(Ansor(evaluations)))
 
 
 SYSTEMS = {
@@ -93,13 +99,14 @@ SYSTEMS = {
             plan=_vgm(Roller("no fragments", splits_sums=True)),
         ),
         System("Roller, split sums, fused", joins=True, plan=_vgm(Roller(splits_sums=True))),
+        ansor(),
         System("PopART 0.6", joins=False, plan=_poplin(0.6)),
         System("PopART 0.4", joins=False, plan=_poplin(0.4)),
         System("PopART 0.2", joins=False, plan=_poplin(0.2)),
         System("PopART 0.1", joins=False, plan=_poplin(0.1)),
     )
 }
-MAIN = ("ours", "T10 as published", "Roller", "Roller, split sums", "PopART 0.6")
+MAIN = ("ours", "T10 as published", "Roller", "Roller, split sums", "Ansor", "PopART 0.6")
 """The systems that are compared where nobody says which."""
 
 

@@ -6,7 +6,7 @@
 // CHECK-NOT: error:
 // CHECK: note: every core then holds
 // CHECK: note: {{ *}}20,544 code and stacks (reserved), and what loads may read ahead
-// CHECK-NEXT: note: {{ *}}8,192 weights at rest (2 of them, spread over all cores)
+// CHECK-NEXT: note: {{ *}}8,192 weights at rest (2 of them)
 // CHECK: note: tried:
 // CHECK-NEXT: note: contraction{{.*}} on its smallest plan, f_op = [{{.*}}]
 // CHECK: note: 2 x the cores (32): {{[0-9,]+}} bytes

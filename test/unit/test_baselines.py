@@ -10,6 +10,7 @@ import pytest
 from support.specs import matmul, one_operator_graph
 
 from t10.arrays import Arrays, read_arrays
+from t10.baselines.ansor import Ansor
 from t10.baselines.checked import check_tiles
 from t10.baselines.execute import run_model, run_operator, shared_memory
 from t10.baselines.load_compute_store import Shared, timed
@@ -18,7 +19,7 @@ from t10.baselines.roller import Roller
 from t10.baselines.shares import segments_of, share_elements
 from t10.baselines.tiles import Tiling
 from t10.baselines.traffic import Exchange
-from t10.baselines.vgm import plan_vgm, regions_of
+from t10.baselines.vgm import TileSearch, plan_vgm, regions_of
 from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.core.stored import as_stored
@@ -44,13 +45,20 @@ def _read(name: str, *, joins: bool) -> tuple[Graph, Arrays, Arrays, Arrays]:
     return read.graph, weights, inputs, run_onnx_runtime(MODELS / f"{name}.onnx", inputs)
 
 
-@pytest.mark.parametrize(("splits", "joins"), [(False, False), (True, True)])
-@pytest.mark.parametrize("name", ["bert_fp16", "resnet18_fp16", "gather"])
+@pytest.mark.parametrize(
+    ("name", "system", "joins"),
+    [
+        *((name, Roller(), False) for name in ("bert_fp16", "resnet18_fp16", "gather")),
+        *((name, Roller(splits_sums=True), True) for name in ("bert_fp16", "resnet18_fp16", "gather")),
+        *((name, Ansor(16), False) for name in ("bert_fp16", "gather")),
+    ],
+    ids=str,
+)
 def test_models_over_a_virtual_global_memory_compute_what_onnx_runtime_does(
-    name: str, *, splits: bool, joins: bool
+    name: str, system: TileSearch, *, joins: bool
 ) -> None:
     graph, weights, inputs, expected = _read(name, joins=joins)
-    plan = plan_vgm(graph, CHIP, PRICES, Roller(splits_sums=splits))
+    plan = plan_vgm(graph, CHIP, PRICES, system)
     tilings = {each.name: each.timed.tiling for each in plan.operators}
     found = run_model(graph, tilings, {**weights, **as_stored(inputs, graph.inputs)}, CHIP.n_cores)
     compared = compare(found, expected, default_tolerance(graph))

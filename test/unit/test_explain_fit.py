@@ -86,6 +86,17 @@ def test_weights_in_off_chip_memory_are_not_held_while_other_operators_run() -> 
     plan_module(graph, fetching.model_copy(update={"sram_bytes": less + 32 * 1024}))
 
 
+def test_what_is_needed_counts_a_weight_once_where_it_may_be_used_as_it_rests() -> None:
+    """Most of the memory is one weight: with a copy of it a core would need twice as much."""
+    graph = specs.one_operator_graph(specs.matmul(16, 1024, 1024))
+    share = 2 * 1024 * 1024 // CHIP.n_cores
+    error = explained(graph, chip_with(share + 8 * 1024))
+    need = number(re.findall(r"needs about (\d+) bytes", error.message)[0])
+    assert share < need < 1.3 * share
+    plan = plan_module(graph, chip_with(need + 4 * 1024))
+    assert plan.peak_bytes <= need + 4 * 1024
+
+
 def test_what_is_held_adds_up_to_what_is_needed() -> None:
     error = explained(LAYERS, chip_with(200_000))
     need = int(re.findall(r"needs about (\d+) bytes per core while .*, test-16 has 200000", error.message)[0])

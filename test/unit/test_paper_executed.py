@@ -10,7 +10,7 @@ from bundled.transformers import Sizes
 from paper import part_batches, part_executed, part_regions
 from paper.claims import claims_of
 from paper.page import known_rows
-from paper.part_batches import COUNTED, PLANNED, largest
+from paper.part_batches import BATCHES, COUNTED, HOLDS_ALL, NOT_TRIED, PLANNED, guessed, largest
 from paper.part_data import Data, chip_and_costs
 from paper.part_executed import executed_error, readied
 from support.specs import matmul, one_operator_graph
@@ -25,7 +25,7 @@ from t10.errors import InfeasiblePlanError, T10Error
 SMALL = Sizes(batch=1, length=16, width=64, heads=4, inner=128)
 
 
-@pytest.mark.parametrize("system", ["Roller", "Roller, split sums", "PopART 0.6"])
+@pytest.mark.parametrize("system", ["Roller", "Roller, split sums", "Ansor", "PopART 0.6"])
 def test_plans_of_other_systems_compute_what_onnx_runtime_does(system: str) -> None:
     chip, cost = load_chip("test-16"), chip_and_costs()[1]
     graph, values, inputs, expected = readied(transformers.opt("float16", SMALL), chip)
@@ -92,8 +92,25 @@ def test_the_largest_batch_is_counted_up_or_planned_down() -> None:
     def need(batch: int) -> tuple[int, int, str]:
         return 100 * batch, 1000, ""
 
-    assert largest(need, 1, COUNTED) == (8, COUNTED, 800, "needs 1,200 bytes per core of 1,000")
-    assert largest(need, 32, PLANNED) == (8, PLANNED, 800, "needs 1,200 bytes per core of 1,000")
-    assert largest(need, 6, PLANNED) == (6, PLANNED, 600, "more than any system can hold")
-    assert largest(lambda _: (0, 1, "no room"), 4, PLANNED) == (0, PLANNED, 0, "no room")
-    assert largest(lambda _: (2, 1, ""), 1, COUNTED)[0] == 0
+    more = "needs 1,200 bytes per core of 1,000"
+    for batch in (1, 6, 8, 12, 4096):
+        assert largest(need, BATCHES.index(batch), COUNTED, NOT_TRIED) == (8, COUNTED, 800, more)
+    assert largest(need, BATCHES.index(32), PLANNED, HOLDS_ALL) == (8, PLANNED, 800, more)
+    assert largest(need, BATCHES.index(6), PLANNED, HOLDS_ALL) == (6, PLANNED, 600, HOLDS_ALL)
+    assert largest(lambda _: (0, 1, "no room"), 4, PLANNED, HOLDS_ALL) == (0, PLANNED, 0, "no room")
+    assert largest(lambda _: (2, 1, ""), 0, COUNTED, NOT_TRIED)[0] == 0
+    assert largest(lambda _: (1, 1, ""), 0, COUNTED, NOT_TRIED) == (BATCHES[-1], COUNTED, 1, NOT_TRIED)
+
+
+@pytest.mark.parametrize("fixed", [0, 40_000])
+def test_few_batches_are_counted_where_every_unit_needs_as_much(fixed: int) -> None:
+    """Every batch that is counted is a model that is built."""
+    asked: list[int] = []
+
+    def need(batch: int) -> tuple[int, int, str]:
+        asked.append(batch)
+        return fixed + 1_000 * batch + (500 if batch > 8 else 0), fixed + 130_000, ""
+
+    place = guessed(need)
+    assert largest(need, place, COUNTED, NOT_TRIED)[0] == 128
+    assert len(set(asked)) <= 4

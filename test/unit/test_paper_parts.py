@@ -32,7 +32,7 @@ FRONT_LINES = tuple(
     f"{model},1,/op,{system}"
     for model in ("bert-large", "opt-13b")
     for system in ("T10,0,1024,900,4", "T10,0,4096,100,1", '"Roller, split sums",512,8192,300,2',
-                   "Roller,512,8192,400,2", "PopART 0.6,0,4096,100,1")
+                   "Roller,512,8192,400,2", "Ansor,512,8192,300,2", "PopART 0.6,0,4096,100,1")
 )  # fmt: skip
 SPACE_LINES = (
     "resnet18,128,/conv,Conv,7,1000,17000000000000000000,500,40,9,3",

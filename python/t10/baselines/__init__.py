@@ -1,5 +1,5 @@
-"""Other systems on the same chip under the same costs: load-compute-store with Roller's tiles, PopART's plans.
+"""Other systems on the same chip under the same costs: load-compute-store (Roller, Ansor), PopART's plans.
 
-`vgm` is load-compute-store over a virtual global memory, with aligned tiles as Roller's; `poplin` has one mapping per
-tensor for life. Both are executed (`execute`) before their times are used.
+`vgm` is load-compute-store over a virtual global memory, with aligned tiles (`space`) that `roller` ranks and `ansor`
+searches; `poplin` has one mapping per tensor for life. Both are executed (`execute`) before their times are used.
 """

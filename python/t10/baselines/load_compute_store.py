@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -38,6 +39,20 @@ class Shared:
         operands = tuple(segments_of(graph, each.name, each.dtype, n_cores) for each in spec.operands)
         output = spec.output
         return cls(spec, operands, whole(output.name, prod(output.shape), output.dtype, n_cores))
+
+    def key(self) -> Hashable:
+        """Return what an operator's time depends on: all but names."""
+        spec = self.spec
+        bare = replace(
+            spec,
+            name="",
+            location="",
+            inputs=tuple(replace(each, name="", role="activation") for each in spec.inputs),
+            epilogue_inputs=tuple(replace(each, name="", role="activation") for each in spec.epilogue_inputs),
+            output=replace(spec.output, name=""),
+            axes=tuple(replace(axis, name="") for axis in spec.axes),
+        )
+        return bare, tuple(each.digest() for each in (*self.operands, self.output))
 
 
 @dataclass(frozen=True, slots=True)

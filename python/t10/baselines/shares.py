@@ -6,6 +6,7 @@ What an operand reads through views is cut where it goes on elsewhere, so that l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import accumulate
 from math import prod
 
@@ -43,6 +44,13 @@ class Segments:
     slots: Ints
     n_elements: int
     constants: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """Return a digest of where everything lies, names left out."""
+        found = sha256(str(len(self.names)).encode())
+        for array in (self.starts, self.sources, self.cores, self.slots):
+            found.update(array.tobytes())
+        return found.hexdigest()
 
 
 def segments_of(graph: Graph, name: str, dtype: str, n_cores: int) -> Segments:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from math import prod
+from typing import Protocol
 
 from t10.baselines.checked import check_tiles
 from t10.baselines.load_compute_store import Shared, Timed, tile_bytes
-from t10.baselines.roller import Roller, best_tile, smallest_tile_bytes
-from t10.baselines.shares import Segments, share_elements
+from t10.baselines.shares import share_elements
+from t10.baselines.space import smallest_tile_bytes
 from t10.chip import ChipSpec
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
@@ -25,6 +25,19 @@ from t10.errors import InfeasiblePlanError
 
 ROOM_BYTES = 4096
 """Rooms are rounded down to multiples of this: operators that differ in less share their tiling."""
+
+
+class TileSearch(Protocol):
+    """A system: how it finds the tiles of an operator."""
+
+    @property
+    def splits_sums(self) -> bool:
+        """Return whether cores may share a sum."""
+        ...
+
+    def best_tile(self, shared: Shared, chip: ChipSpec, cost: CostModel, room_bytes: int) -> Timed:
+        """Return the tiling it finds within `room_bytes`; raises `InfeasiblePlanError` where none fits."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ class VgmPlan:
         return sum(each.timed.busiest_bytes for each in self.operators)
 
 
-def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> VgmPlan:
+def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: TileSearch) -> VgmPlan:
     """Return a model's plan, some tiles of every different operator executed.
 
     Raises `InfeasiblePlanError` for an operator that has no room for its smallest tile.
@@ -86,16 +99,16 @@ def plan_vgm(graph: Graph, chip: ChipSpec, cost: CostModel, system: Roller) -> V
     for spec, regions in zip(graph.operators, regions_of(graph, chip.n_cores), strict=True):
         shared = Shared.of(graph, spec, chip.n_cores)
         room = room_bytes(chip, system) - regions.total_bytes
-        key = (_nameless(shared), room // ROOM_BYTES)
+        key = (shared.key(), room // ROOM_BYTES)
         if key not in known:
-            known[key] = best_tile(shared, chip, cost, room // ROOM_BYTES * ROOM_BYTES, system)
+            known[key] = system.best_tile(shared, chip, cost, room // ROOM_BYTES * ROOM_BYTES)
             n_executed += check_tiles(graph, shared, known[key].tiling, chip.n_cores)
         sub = tile_bytes(spec, known[key].tiling)
         found.append(VgmOperator(spec.name, known[key], replace(regions, sub_bytes=sub)))
     return VgmPlan(tuple(found), len(known), n_executed)
 
 
-def room_bytes(chip: ChipSpec, system: Roller) -> int:
+def room_bytes(chip: ChipSpec, system: TileSearch) -> int:
     """Return what a core has for the three regions."""
     return chip.capacity_bytes - (chip.shift_buffer_bytes if system.splits_sums else 0)
 
@@ -146,28 +159,6 @@ def last_reads(graph: Graph) -> dict[str, int]:
 
 def _share_bytes(shape: tuple[int, ...], dtype: str, n_cores: int) -> int:
     return share_elements(prod(shape), dtype, n_cores) * size_bytes(dtype)
-
-
-def _nameless(shared: Shared) -> Hashable:
-    """Return what an operator's time depends on: all but names."""
-    spec = shared.spec
-    bare = replace(
-        spec,
-        name="",
-        location="",
-        inputs=tuple(replace(each, name="", role="activation") for each in spec.inputs),
-        epilogue_inputs=tuple(replace(each, name="", role="activation") for each in spec.epilogue_inputs),
-        output=replace(spec.output, name=""),
-        axes=tuple(replace(axis, name="") for axis in spec.axes),
-    )
-    return bare, tuple(_digest(each) for each in (*shared.operands, shared.output))
-
-
-def _digest(segments: Segments) -> str:
-    found = sha256(str(len(segments.names)).encode())
-    for array in (segments.starts, segments.sources, segments.cores, segments.slots):
-        found.update(array.tobytes())
-    return found.hexdigest()
 
 
 __all__ = [

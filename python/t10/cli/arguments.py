@@ -117,6 +117,7 @@ class Arguments:
     stage_level: str = ""
     codelets: tuple[Path, ...] = ()
     only: str = ""
+    evaluations: int | None = None
     jobs: int = 1
     summary: bool = False
     expectations: Path | None = None

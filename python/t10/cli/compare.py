@@ -15,6 +15,7 @@ def run_compare(arguments: Arguments) -> int:
         chosen = {
             "--chip": arguments.chips,
             "--only": arguments.only,
+            "--evaluations": arguments.evaluations,
             "--partials": arguments.partials,
             "--batch": arguments.varied,
             "--shape": arguments.shapes,

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from t10.cli.shared_arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL, MOST_COUNT, add_shapes, whole_number
 
+DEFAULT_EVALUATIONS = 64
+"""As `t10.baselines.ansor` has it, which is not loaded for a help text."""
+
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
 
@@ -38,6 +41,11 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
         "--rows", type=whole_number(0, MOST_COUNT), metavar="N", help="operators in the table (default: all)"
     )
     folders.add_argument("--json", dest="as_json", action="store_true", help="print JSON instead of text")
+    _add_systems(compare)
+
+
+def _add_systems(compare: argparse.ArgumentParser) -> None:
+    """Add what is said of systems that plan a model."""
     systems = compare.add_argument_group("of a model")
     systems.add_argument(
         "--chip",
@@ -50,7 +58,13 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
         default="",
         metavar="SYSTEMS",
         help="systems to compare, separated by semicolons, or `all` (default: ours, T10 as published, Roller without "
-        "and with split sums, PopART)",
+        "and with split sums, Ansor, PopART)",
+    )
+    systems.add_argument(
+        "--evaluations",
+        type=whole_number(1, MOST_COUNT),
+        metavar="N",
+        help=f"tilings that Ansor's search measures per operator at most (default: {DEFAULT_EVALUATIONS})",
     )
     systems.add_argument(
         "--partials",

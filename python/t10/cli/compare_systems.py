@@ -11,7 +11,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import DEFAULT_CHIP, Arguments
 from t10.cli.options import shapes_of
 from t10.cli.terminal import new_table, progress_bar, say, stdout
-from t10.compare import MAIN, SYSTEMS, Compared, System, compared, graph_for
+from t10.compare import MAIN, SYSTEMS, Compared, System, ansor, compared, graph_for
 from t10.core.atomic import write_text
 from t10.core.graph import Graph
 from t10.core.partials import Partials
@@ -19,6 +19,7 @@ from t10.cost.registry import cost_model, given
 from t10.errors import InputError
 from t10.frontend.importer import import_model
 
+ANSOR = "Ansor"
 HEADINGS = (
     "chip",
     "batch",
@@ -44,7 +45,7 @@ class _Case:
 
 def compare_systems(arguments: Arguments) -> int:
     """Plan a model as several systems do and print what each makes of it."""
-    systems = _systems(arguments.only)
+    systems = _systems(arguments.only, arguments.evaluations)
     console = stdout(quiet=arguments.quiet)
     table = new_table(*HEADINGS)
     lines: list[tuple[str, ...]] = [HEADINGS]
@@ -74,13 +75,18 @@ def compare_systems(arguments: Arguments) -> int:
     return 0
 
 
-def _systems(text: str) -> tuple[System, ...]:
+def _systems(text: str, evaluations: int | None) -> tuple[System, ...]:
     """Return the systems that are asked for."""
     names = MAIN if not text else tuple(SYSTEMS) if text == "all" else tuple(map(str.strip, text.split(";")))
     unknown = [name for name in names if name not in SYSTEMS]
     if unknown:
         raise InputError(f"there is no system '{unknown[0]}'", hint=f"expected some of {'; '.join(SYSTEMS)}")
-    return tuple(SYSTEMS[name] for name in names)
+    known = SYSTEMS if evaluations is None else {**SYSTEMS, ANSOR: ansor(evaluations)}
+    if evaluations is not None and ANSOR not in names:
+        raise InputError(
+            f"--evaluations is for {ANSOR}, which is not compared", hint=f"add {ANSOR} to --only"
+        )
+    return tuple(known[name] for name in names)
 
 
 def _cases(arguments: Arguments) -> Iterator[_Case]:

@@ -90,7 +90,7 @@ def _held_lines(case: Case) -> list[str]:
     kept = "code and stacks (reserved), and what loads may read ahead"
     parts.append((memory_bytes(chip.reserved_bytes), kept))
     if idle:
-        what = f"weights at rest ({len(idle)} of them, spread over all cores)"
+        what = f"weights at rest ({len(idle)} of them)"
         parts.append((sum(aligned_size(r.size_bytes) for r in idle), what))
     parts.sort(key=lambda part: (-part[0], part[1]))
     lines = [f"every core then holds {bound.n_bytes:,} bytes, {bound.n_bytes - chip.sram_bytes:,} too many:"]

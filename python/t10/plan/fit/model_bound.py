@@ -1,11 +1,13 @@
-"""The least memory a model takes: every operator on its smallest plan, weights spread over all cores between uses.
+"""The least memory a model takes: every operator on its smallest plan, weights at rest spread out, or as they are used.
 
-Where a chip has off-chip memory, weights of other operators than the one that runs take none.
+Spread over all cores, weights take least at rest, and a copy while their operator runs. As their operator uses them
+they need no copy, and rest with the padding of its plan. Where a chip has off-chip memory, weights of other operators
+than the one that runs take none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from t10.chip import ChipSpec
@@ -78,19 +80,23 @@ def roomy(chip: ChipSpec) -> ChipSpec:
 def model_bound(graph: Graph, chip: ChipSpec, cost: CostModel, plans: Sequence[CostedPlan]) -> ModelBound:
     """Return what a core holds under these plans at least; what arrivals cost is left out.
 
-    Weights that several operators read are spread out, or all whole where their first readers run.
+    Weights are spread out, or all rest as the operators that read them, or read them first, use them; or only those
+    that several operators read.
     """
     context = context_of(graph, chip, cost)
-    bounds = [_bound(context, plans, 0)]
-    if context.shared_weights:
-        bounds.append(_bound(context, plans, 1))
-    return min(bounds, key=lambda bound: bound.n_bytes)
+    shared = {step for step, _ in context.shared_weights.values()}
+    ways: list[set[int]] = [set()]
+    if shared:
+        ways.append(shared)
+    ways.append(set(range(len(plans))))
+    return min((_bound(context, plans, each) for each in ways), key=lambda bound: bound.n_bytes)
 
 
-def _bound(context: Context, plans: Sequence[CostedPlan], shared_level: int) -> ModelBound:
+def _bound(context: Context, plans: Sequence[CostedPlan], in_place: Collection[int]) -> ModelBound:
+    """Return what a core holds if the weights of some operators rest as these use them, all others spread out."""
     graph, chip = context.graph, context.chip
     fronts = tuple((plan,) for plan in plans)
-    layouts = _layouts(context, fronts, shared_level)
+    layouts = _layouts(context, fronts, in_place)
     operators = tuple(
         scheduled_operator(spec, front[0], _arrivals(context, step, spec, front, layouts),
                            layouts[spec.output.name])
@@ -102,10 +108,11 @@ def _bound(context: Context, plans: Sequence[CostedPlan], shared_level: int) -> 
     return _fullest(requests, chip)
 
 
-def _layouts(context: Context, fronts: tuple[Front, ...], shared_level: int) -> dict[str, ValueLayout]:
+def _layouts(
+    context: Context, fronts: tuple[Front, ...], in_place: Collection[int]
+) -> dict[str, ValueLayout]:
     """Return where every weight, input and result lies."""
-    deciding = {step for step, _ in context.shared_weights.values()}
-    choices = tuple(Choice(0, shared_level if step in deciding else 0) for step in range(len(fronts)))
+    choices = tuple(Choice(0, 1 if step in in_place else 0) for step in range(len(fronts)))
     layouts = weight_layouts(context, fronts, choices) | input_layouts(context)
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
         layouts |= read_layouts(context, step, front[0].plan)
