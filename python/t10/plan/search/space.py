@@ -23,6 +23,8 @@ FEW_PARTITIONS = 1_200
 """An operator with no more partitions than this in all is searched without constraints."""
 MOST_CANDIDATES = 4_000
 """One with no more than this is looked at without constraints where nothing rotates."""
+FEW_UNROTATED = 8_000
+"""One with no more than this is searched without constraints where nothing rotates."""
 MOST_UNROTATED = 20_000
 """Beyond these, plans without rotation must occupy as many cores as those that rotate."""
 UNROTATED_CORES = 0.75
@@ -193,7 +195,7 @@ def unrotated_space(
     searched, padding = searched_partitions(spec, n_cores, options)
     if options.exhaustive or options.as_published or has_few_partitions(spec, n_cores):
         return None, searched[:0]
-    if has_few_partitions(spec, n_cores, MOST_CANDIDATES):
+    if has_few_partitions(spec, n_cores, FEW_UNROTATED):
         rows, padding = operator_partitions(spec, n_cores, parallelism=0.0, padding=0.0), 0.0
     else:
         least = int(searched.prod(axis=1).min())
