@@ -333,27 +333,31 @@ class PhaseLoads : public PhaseGroups {
       each.fragments = rates_.fragments(each.n_bytes + padding, fragments);
       each.cycles = rates_.transfer(each.n_bytes + padding, each.fragments);
       if (each.is_wide) each.paired_cycles = rates_.paired_transfer(each.n_bytes, each.fragments);
-      sent_[core] += each.paired_cycles > 0 ? each.paired_cycles : each.cycles;
+      bool has_pairs = false;
       for (std::size_t i = 0; i < each.n_targets; ++i) {
         const auto group = static_cast<std::size_t>(all_targets_[each.first_target + i]);
         received_[group] += each.cycles;
         if (is_member(group, each.core)) own_received_[core] += each.cycles;
-        if (each.paired_cycles > 0) save(each, group);
+        if (each.paired_cycles > 0) has_pairs |= save(each, group);
       }
+      sent_[core] += has_pairs ? each.paired_cycles : each.cycles;
     }
   }
 
-  // Takes off what cores of a group save that get a transfer together with their partners.
-  void save(const Draft &transfer, std::size_t group) {
+  // Takes off what cores of a group save that get a transfer together with their partners; returns whether there are any.
+  bool save(const Draft &transfer, std::size_t group) {
     const auto first = all_targets_.begin() + static_cast<std::ptrdiff_t>(transfer.first_target);
     const auto last = first + static_cast<std::ptrdiff_t>(transfer.n_targets);
+    bool found = false;
     each_member(group, [&](std::size_t core) {
       const auto other = static_cast<std::size_t>(partner(static_cast<std::int32_t>(core)));
       const auto sender = static_cast<std::size_t>(transfer.core);
       if (core == sender || other == sender || other >= n_) return;
-      if (is_member(group, static_cast<Int>(other)) || std::binary_search(first, last, group_of_core_[other]))
-        own_received_[core] += transfer.cycles - transfer.paired_cycles;
+      if (!is_member(group, static_cast<Int>(other)) && !std::binary_search(first, last, group_of_core_[other])) return;
+      own_received_[core] += transfer.cycles - transfer.paired_cycles;
+      found = true;
     });
+    return found;
   }
 
   // What cores scatter: packed bytes that are not whole words where they arrive, and small pieces of their own.
