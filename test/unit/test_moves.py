@@ -262,14 +262,24 @@ def test_cuts_have_the_slots_of_partitions() -> None:
 def _multicast(rng: np.random.Generator) -> Arriving:
     """Rows of one value that a product reads: every core takes what others of its row take, in pairs or not."""
     m, n, k = (int(rng.integers(4, 40)) * 8 for _ in range(3))
-    maker = specs.elementwise((m, k), a="p", b="q", o="x")
-    product = specs.matmul(m, n, k, a="x")
+    if rng.random() < 0.5:
+        m, k = int(rng.integers(9, 40)), 16 * int(rng.integers(20, 40))
     f_op = rng.choice([1, 2, 3, 4, 6, 8], 3)
     while f_op.prod() > 64:
         f_op = rng.choice([1, 2, 3, 4, 6, 8], 3)
-    rows = int(rng.choice([4, 8, 16, 32]))
-    plan, made = _placed(product, f_op.tolist()), _placed(maker, [rows, int(rng.integers(1, 3))])
-    plan = replace(plan, core_order=tuple(rng.permutation(3).tolist()))
+    rows = min(int(rng.choice([4, 8, 10, 13, 16, 32])), m)
+    return _read_rows((m, n, k), f_op.tolist(), rng.permutation(3).tolist(), [rows, int(rng.integers(1, 5))])
+
+
+def _read_rows(
+    extents: tuple[int, int, int], f_op: list[int], order: list[int], parts: list[int]
+) -> Arriving:
+    """Return what a product reads of a value that lies in so many parts of rows and columns."""
+    m, n, k = extents
+    maker = specs.elementwise((m, k), a="p", b="q", o="x")
+    product = specs.matmul(m, n, k, a="x")
+    plan, made = _placed(product, f_op), _placed(maker, parts)
+    plan = replace(plan, core_order=tuple(order))
     operands = (*maker.inputs, *product.inputs[1:])
     graph = Graph(
         "rows",
@@ -299,14 +309,14 @@ def test_bounds_know_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         IpuCostModel(COST.chip.model_copy(update={"paired_bytes_per_cycle": 0})),
     )
     n_faster, n_close = 0, 0
-    for _ in range(150):
+    for _ in range(400):
         case = _multicast(rng)
         arguments = (case.spec, case.plan, case.number, case.layouts)
         cycles: list[int] = []
         bounds: list[int] = []
         for cost in (COST, single):
             cycles.append(Mover(case.graph, cost, 64).arrival(*arguments, "").cycles)
-            for most in (1, 3, 9, 27, arrivals.CORE_PIECES):
+            for most in (2, 9, arrivals.CORE_PIECES):
                 monkeypatch.setattr(arrivals, "CORE_PIECES", most)
                 bounds.append(Mover(case.graph, cost, 64).bound(*arguments))
                 assert bounds[-1] <= cycles[-1]
@@ -314,6 +324,19 @@ def test_bounds_know_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert cycles[0] <= cycles[1]
         if cycles[0] < cycles[1]:
             n_faster += 1
-            n_close += bounds[4] >= 0.9 * cycles[0]
+            n_close += bounds[2] >= 0.9 * cycles[0]
     assert n_faster > 10
     assert n_close >= 0.5 * n_faster
+
+
+@pytest.mark.parametrize("m", [21, 27])
+def test_a_core_without_a_partner_that_has_a_part_itself_is_bounded(
+    m: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three cores that take the same, the third is alone, but a part is its own already."""
+    monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
+    case = _read_rows((m, 12, 464), [3, 3, 2], [0, 2, 1], [13, 2])
+    arguments = (case.spec, case.plan, case.number, case.layouts)
+    mover = mover_of(case)
+    bound = mover.bound(*arguments)
+    assert bound <= mover.arrival(*arguments, "").cycles

@@ -14,10 +14,12 @@ from t10.chip import load_chip
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.geometry import partition_shape, window_lengths
 from t10.core.graph import GraphOutput, View
+from t10.core.loads import phase_loads
 from t10.core.plan import PhaseTerm, Reduce, final_positions
 from t10.core.reduction import Groups, all_rounds, groups
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.schedule import Arrival, Buffer
+from t10.cost.exchange import exchange_rates, phase_cycles
 from t10.cost.reductions import different_groups, exchange_cycles
 from t10.errors import SimTrap
 from t10.sim.memory import CoreMemory
@@ -145,5 +147,9 @@ def test_different_groups_take_what_all_groups_do(f_op: AxisSizes, order: AxisSi
     n_slots = prod(partition_shape(spec.output, window_lengths(plan, 2)))
     every = np.unique(groups(spec, plan, final_positions(plan)).members, axis=0)
     for one in all_rounds(Groups.one(f_op[2]), n_slots, chip.shift_buffer_bytes // 4, 4):
-        expected = exchange_cycles(chip, one, 4, cores=every)
-        assert exchange_cycles(chip, one, 4, cores=different_groups(spec, plan)) == expected
+        rows = np.repeat(one.moves[None], len(every), axis=0)
+        for column in (1, 3):
+            rows[:, :, column] = every[:, one.moves[:, column]]
+        moves = rows.reshape(-1, 6)[np.lexsort((rows.reshape(-1, 6)[:, 4], rows.reshape(-1, 6)[:, 3]))]
+        loads = phase_loads(moves, np.zeros((0, 3), np.int32), 64, 4, exchange_rates(chip))
+        assert exchange_cycles(chip, one, 4, cores=different_groups(spec, plan)) == phase_cycles(chip, loads)

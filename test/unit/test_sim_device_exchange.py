@@ -318,5 +318,6 @@ def test_pairs_cost_the_planner_what_they_take():
         for chip in (CHIP, SINGLE):
             loads = phase_loads(runs, np.zeros((0, 3), np.int32), N_TILES, 1, exchange_rates(chip))
             assert loads.port_cycles - chip.fragment_cycles == timed(moved, chip=chip).transfer_cycles
+        assert timed(moved).cycles <= timed(moved, chip=SINGLE).cycles
         n_faster += timed(moved).cycles < timed(moved, chip=SINGLE).cycles
     assert n_faster > 20

@@ -59,7 +59,8 @@ struct Schedule {
 struct Cut {
   std::int64_t most = std::numeric_limits<std::int64_t>::max(), fragment_cycles = 0;
 
-  std::int64_t n_parts(const Transfer &transfer) const { return 1 + (transfer.cycles - 1) / most; }
+  // What pairs take stays whole: parts might be too short for double words.
+  std::int64_t n_parts(const Transfer &transfer) const { return transfer.is_paired ? 1 : 1 + (transfer.cycles - 1) / most; }
   std::int64_t fragments(const Transfer &transfer) const { return std::max(transfer.fragments, n_parts(transfer)); }
   std::int64_t cycles(const Transfer &transfer) const {
     return transfer.cycles + (fragments(transfer) - transfer.fragments) * fragment_cycles;
@@ -298,19 +299,9 @@ inline bool is_good(const Schedule &schedule, std::int64_t bound) {
   return schedule.cycles * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
 }
 
-// Schedule transfers; `transfers` become those that were scheduled. What the busiest port needs is said of them uncut.
-inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
-  std::vector<Transfer> single = transfers;
-  transfers = with_pairs(single, n_tiles);
+// Schedule transfers as they are, cut, or taken apart; `transfers` become those that were scheduled.
+inline Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
   Schedule best = Scheduler(transfers, n_tiles).run();
-  // Ports may wait for each other so long that pairs gain nothing.
-  if (best.cycles > busiest_port(single, n_tiles)) {
-    Schedule found = Scheduler(single, n_tiles).run(best.cycles);
-    if (found.cycles < best.cycles) {
-      best = std::move(found);
-      transfers = std::move(single);
-    }
-  }
   const std::int64_t bound = best.bound;
   const auto attempt = [&](const std::vector<Transfer> &others, const Cut &cut) {
     std::size_t n_parts = 0;
@@ -328,6 +319,21 @@ inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_t
   for (const std::int64_t cuts : CUTS)
     if (!is_good(best, bound)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});
   best.bound = bound;
+  return best;
+}
+
+// Schedule transfers, pairs in double words unless ports then wait so long for each other that all end later; `transfers`
+// become those that were scheduled. What the busiest port needs is said of them uncut.
+inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
+  std::vector<Transfer> paired = with_pairs(transfers, n_tiles);
+  if (std::none_of(paired.begin(), paired.end(), [](const Transfer &each) { return each.is_paired; }))
+    return best_variant(transfers, n_tiles, fragment_cycles);
+  Schedule best = best_variant(paired, n_tiles, fragment_cycles);
+  if (best.cycles > busiest_port(transfers, n_tiles)) {
+    Schedule found = best_variant(transfers, n_tiles, fragment_cycles);
+    if (found.cycles < best.cycles) return found;
+  }
+  transfers = std::move(paired);
   return best;
 }
 

@@ -10,9 +10,9 @@
 
 namespace t10 {
 
-// What is known of the cores of a group: some has no partner that takes any of the same, so none gets all of it in double
-// words; they are pairs, and nobody else takes any of it from where they do; or neither.
-enum class Pairing : std::uint8_t { never, always, perhaps };
+// What is known of the partners of a group's cores: none takes any of the same; those of the group take the same, and nobody
+// else takes any of it from where they do; or neither.
+enum class Pairing : std::uint8_t { never, within, perhaps };
 
 // Cores that take the same elements from the same places are one group.
 class PhaseGroups {
@@ -32,7 +32,7 @@ class PhaseGroups {
 
   // What was given of the group that was begun last is not all of it.
   void cut_group() {
-    if (groups_.back().pairing == Pairing::always) groups_.back().pairing = Pairing::perhaps;
+    if (groups_.back().pairing == Pairing::within) groups_.back().pairing = Pairing::perhaps;
   }
 
   // `length` slots from `here` on take what lies in the slots of `core` from `slot` on, in its variable `source`.

@@ -106,16 +106,21 @@ class PhaseLoads : public PhaseGroups {
       if (is_member(group, take.core)) own_received_[static_cast<std::size_t>(take.core)] += cost;
     });
     // What lands as words is gathered by its sender, if by nobody else; all else is scattered here.
-    Int gathered = 0;
+    Int gathered = 0, saved = 0;
     for (const std::int32_t core : touched_) {
       Sender &sender = senders_[static_cast<std::size_t>(core)];
-      const Int saved = groups_[group].pairing == Pairing::always && sender.is_wide ? rates_.saved(sender.n_bytes) : 0;
-      received_[group] -= saved;
-      if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] -= saved;
+      if (groups_[group].pairing == Pairing::within && sender.is_wide) sender.saved = rates_.saved(sender.n_bytes);
+      saved += sender.saved;
+      if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] -= sender.saved;
       if (!sender.is_packing) continue;
       sender.is_ragged |= (sender.end & (kWordBytes - 1)) != 0;
       if (!sender.is_ragged && !is_member(group, core)) gathered = std::max(gathered, sender.packed);
     }
+    received_[group] -= saved;
+    each_member(group, [&](std::size_t core) {  // who has no partner saves nothing
+      if (const std::size_t other = core ^ 1; saved > 0 && (other >= n_ || !is_member(group, static_cast<Int>(other))))
+        own_received_[core] -= saved - senders_[core].saved;
+    });
     others_.clear();
     each_take(group, [&](const Take &take) {
       const bool is_own = is_alone && is_member(group, take.core);
@@ -350,8 +355,7 @@ class PhaseLoads : public PhaseGroups {
     const auto last = first + static_cast<std::ptrdiff_t>(transfer.n_targets);
     bool found = false;
     each_member(group, [&](std::size_t core) {
-      const auto other = static_cast<std::size_t>(partner(static_cast<std::int32_t>(core)));
-      const auto sender = static_cast<std::size_t>(transfer.core);
+      const std::size_t other = core ^ 1, sender = static_cast<std::size_t>(transfer.core);
       if (core == sender || other == sender || other >= n_) return;
       if (!is_member(group, static_cast<Int>(other)) && !std::binary_search(first, last, group_of_core_[other])) return;
       own_received_[core] += transfer.cycles - transfer.paired_cycles;

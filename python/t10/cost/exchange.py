@@ -70,7 +70,8 @@ def parts_cycles(
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
     if chip.pair_rate:
         is_long = n_bytes >= chip.least_paired_words * WORD_BYTES
-        port = port - n_paired * np.where(is_long, words + n_bytes // -chip.pair_rate, 0)
+        saved = -(-n_bytes // chip.exchange_bytes_per_cycle) + n_bytes // -chip.pair_rate
+        port = port - n_paired * np.where(is_long, saved, 0)
     inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
     return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
 

@@ -284,7 +284,7 @@ class IpuCostModel(PlainForms):
         steps = self._steps
         if isinstance(steps, CountedSteps):
             return steps.reductions(spec, "all", n_members, n_slots)
-        return all_reduce_formula(self.chip, steps, spec, n_members, n_slots)
+        return all_reduce_formula(self.chip, steps, spec, n_members, n_slots, may_pair=self._bounds_steps)
 
     def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
         """Return the cycles in which a plan's cores combine partial sums; see `t10.core.costs.GroupCosts`."""

@@ -68,12 +68,15 @@ def reduce_scatter_formula(
     return np.where(rounds > 0, (n_pieces - 1) * pieces(piece) + pieces(last), 0)
 
 
-def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_members: Any, n_slots: Any) -> Any:
+def all_reduce_formula(
+    chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_members: Any, n_slots: Any, *, may_pair: bool = False
+) -> Any:
     """Return the cycles of an all-reduce of windows of `n_slots` elements; 0 where it has one member.
 
     In a phase every core takes the same elements of all others, as many as fit the shift buffer, and combines them
     with its own; of more than two members, its own part is copied among the others'. What many cores want of one is
-    sent to all of them at once, so receiving takes the time: in double words, but for what a core takes of its partner.
+    sent to all of them at once, so receiving takes the time. Where members `may_pair`, as in a bound, all come in
+    double words but what a core takes of its partner.
     """
     if spec.combine == "none":
         return n_members * 0
@@ -84,7 +87,7 @@ def all_reduce_formula(chip: ChipSpec, steps: Steps, spec: OperatorSpec, n_membe
     full, rest = np.divmod(n_slots, at_once)
 
     def phase(n_slots: Any) -> Any:
-        n_own, n_paired = np.where(others > 1, 1, 0), np.maximum(others - 1, 0)
+        n_own, n_paired = np.where(others > 1, 1, 0), np.maximum(others - 1, 0) if may_pair else 0
         moved = parts_cycles(chip, n_slots * item_bytes, others, n_own=n_own, n_paired=n_paired)
         return moved + chip.launch_cycles + steps.combine(spec, n_parts, n_slots, is_whole=True)
 

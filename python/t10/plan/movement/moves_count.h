@@ -242,8 +242,8 @@ class MoveCounter {
       return is_exclusive ? std::binary_search(cores, cores + n_members, other)
                           : (view_ != nullptr && view_->repeats()) || wanted_.overlap(core, other);
     };
-    if (!std::all_of(cores, cores + n_members, is_paired)) return Pairing::never;
-    return is_exclusive ? Pairing::always : Pairing::perhaps;
+    if (std::none_of(cores, cores + n_members, is_paired)) return Pairing::never;
+    return is_exclusive ? Pairing::within : Pairing::perhaps;
   }
 
   // Counts what some cores fetch that fetch the same. Returns whether all of it, up to a number of pieces.
