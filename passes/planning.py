@@ -54,7 +54,7 @@ class PlanningPass(Pass):
     )
     parallelism: float = option(
         0.9,
-        help="least share of the usable cores that must work, three quarters of it where nothing rotates",
+        help="least share of the usable cores that must work; without rotation less (docs/planner.md)",
         unit="ratio",
     )
     padding: float = option(
