@@ -16,7 +16,7 @@ from t10.core import geometry
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan, PhaseTerm
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.placement import is_tiling, place
+from t10.plan.search.placement import fastest_axes, is_tiling, natural_core_order, place
 from t10.plan.search.space import operator_partitions
 from t10.plan.search.temporal import TemporalSpace
 
@@ -158,3 +158,13 @@ def test_almost_every_partition_has_a_placement(spec: OperatorSpec) -> None:
             tried += 1
             found += place(spec, tuple(f_op), rows, align_pace(spec, tuple(f_op), rows)) is not None
     assert found >= 0.95 * tried
+
+
+def test_the_axis_that_numbers_cores_fastest_is_the_last_of_the_natural_order() -> None:
+    rng = np.random.default_rng(4)
+    for spec in (specs.matmul(30, 40, 50), specs.elementwise((6, 8, 10))):
+        rows = rng.integers(1, 4, (60, len(spec.axes)))
+        lengths = rng.integers(1, 3, rows.shape)
+        found = fastest_axes(spec, rows, lengths).tolist()
+        pairs = zip(rows.tolist(), lengths.tolist(), strict=True)
+        assert found == [natural_core_order(spec, tuple(f_op), tuple(long))[-1] for f_op, long in pairs]
