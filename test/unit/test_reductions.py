@@ -19,6 +19,7 @@ from t10.core.plan import PhaseTerm, Reduce, final_positions
 from t10.core.reduction import Groups, all_rounds, groups
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.schedule import Arrival, Buffer
+from t10.cost import IpuCostModel
 from t10.cost.exchange import exchange_rates, phase_cycles
 from t10.cost.reductions import different_groups, exchange_cycles
 from t10.errors import SimTrap
@@ -153,3 +154,23 @@ def test_different_groups_take_what_all_groups_do(f_op: AxisSizes, order: AxisSi
         moves = rows.reshape(-1, 6)[np.lexsort((rows.reshape(-1, 6)[:, 4], rows.reshape(-1, 6)[:, 3]))]
         loads = phase_loads(moves, np.zeros((0, 3), np.int32), 64, 4, exchange_rates(chip))
         assert exchange_cycles(chip, one, 4, cores=different_groups(spec, plan)) == phase_cycles(chip, loads)
+
+
+@pytest.mark.parametrize("n_members", [2, 3, 4, 5, 6, 8, 12, 16])
+def test_bounds_of_sums_on_all_cores_know_pairs(n_members: int) -> None:
+    """Members are pairs where there is an even number of them; their bound is as close as that of single words."""
+    cost = IpuCostModel(load_chip("test-64"))
+    single = IpuCostModel(cost.chip.model_copy(update={"paired_bytes_per_cycle": 0}))
+    spec = specs.matmul(40, 48, 210, "f32")
+    plan = replace(plan_of(spec, (1, 1, n_members)), reduce="all")
+    numbers = np.array([n_members]), np.array([40 * 48])
+    (paired, least), (alone, least_alone) = (
+        (each.combine_cycles(spec, plan), int(each.least.all_reduce_cycles_many(spec, *numbers)[0]))
+        for each in (cost, single)
+    )
+    assert paired is not None
+    assert alone is not None
+    assert least <= paired <= alone
+    assert (paired < alone) == (n_members > 2 and n_members % 2 == 0)
+    if n_members % 2 == 0:
+        assert paired - least == alone - least_alone

@@ -321,3 +321,36 @@ def test_pairs_cost_the_planner_what_they_take():
         assert timed(moved).cycles <= timed(moved, chip=SINGLE).cycles
         n_faster += timed(moved).cycles < timed(moved, chip=SINGLE).cycles
     assert n_faster > 20
+
+
+def _neighbours(seed: int) -> list[list[int]]:
+    """Return multicasts of 16 tiles to two to four neighbours each, of which some are pairs."""
+    random, rows, filled = np.random.default_rng(seed), list[list[int]](), np.zeros(N_TILES, np.int64)
+    for source in random.choice(N_TILES, 16, replace=False).tolist():
+        first = int(random.integers(0, 60))
+        targets = sorted(set(range(first, first + int(random.integers(2, 5)))) - {source})
+        n, to = 8 * int(random.integers(8, 200)), int(filled[targets].max())
+        rows += to_all(source, targets, n, to=to)
+        filled[targets] = to + n
+    return rows
+
+
+@pytest.mark.parametrize("seed", [46659, *range(40)])
+def test_a_phase_takes_no_longer_with_pairs(seed: int):
+    """In the first, ports wait so long for each other that single words end sooner."""
+    assert transfer_cycles(_neighbours(seed)) <= transfer_cycles(_neighbours(seed), SINGLE)
+
+
+def test_transfers_to_pairs_are_not_cut():
+    """Parts of 256 bytes would be too short for double words."""
+    random, rows, filled = np.random.default_rng(16), list[list[int]](), np.zeros(N_TILES, np.int64)
+    n_sent = 0
+    for source in random.choice(N_TILES, 20, replace=False).tolist():
+        first = 2 * int(random.integers(0, N_TILES // 2))
+        if source // 2 != first // 2:
+            rows += to_all(source, (first, first + 1), 256, to=int(filled[first]))
+            filled[first] += 256
+            n_sent += 1
+    time = timed(rows)
+    assert time.transfer_cycles < transfer_cycles(rows, SINGLE)
+    assert time.n_transfers == n_sent

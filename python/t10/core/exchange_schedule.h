@@ -326,8 +326,7 @@ inline Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_ti
 // become those that were scheduled. What the busiest port needs is said of them uncut.
 inline Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
   std::vector<Transfer> paired = with_pairs(transfers, n_tiles);
-  if (std::none_of(paired.begin(), paired.end(), [](const Transfer &each) { return each.is_paired; }))
-    return best_variant(transfers, n_tiles, fragment_cycles);
+  if (paired.empty()) return best_variant(transfers, n_tiles, fragment_cycles);
   Schedule best = best_variant(paired, n_tiles, fragment_cycles);
   if (best.cycles > busiest_port(transfers, n_tiles)) {
     Schedule found = best_variant(transfers, n_tiles, fragment_cycles);

@@ -59,12 +59,12 @@ inline std::int64_t busiest_port(const std::vector<Transfer> &transfers, std::in
   return most;
 }
 
-// Transfers in which pairs take double words, where that leaves the busiest port less to do. What single tiles want, too, is
-// either sent to them once more, or in single words to all.
+// Transfers in which pairs take double words; none where that does not leave the busiest port less to do. What single tiles
+// want, too, is either sent to them once more, or in single words to all.
 inline std::vector<Transfer> with_pairs(const std::vector<Transfer> &transfers, std::int64_t n_tiles) {
-  if (std::none_of(transfers.begin(), transfers.end(), [](const Transfer &each) { return each.paired_cycles > 0; }))
-    return transfers;
   std::vector<Transfer> whole, split;
+  if (std::none_of(transfers.begin(), transfers.end(), [](const Transfer &each) { return each.paired_cycles > 0; }))
+    return whole;
   for (const Transfer &each : transfers) {
     Transfer pairs = part_of(each, true);
     if (each.paired_cycles == 0 || pairs.targets.empty()) {
@@ -76,14 +76,10 @@ inline std::vector<Transfer> with_pairs(const std::vector<Transfer> &transfers, 
     if (pairs.targets.size() < each.targets.size()) split.push_back(part_of(each, false));
     split.push_back(std::move(pairs));
   }
-  const std::vector<Transfer> *best = &transfers;
-  std::int64_t least = busiest_port(transfers, n_tiles);
-  for (const auto *each : {&whole, &split}) {
-    const std::int64_t cycles = busiest_port(*each, n_tiles);
-    if (cycles < least) best = each;
-    least = std::min(least, cycles);
-  }
-  return *best;
+  const std::int64_t single = busiest_port(transfers, n_tiles), of_whole = busiest_port(whole, n_tiles);
+  const std::int64_t of_split = busiest_port(split, n_tiles);
+  if (std::min(of_whole, of_split) >= single) return {};
+  return of_split < of_whole ? split : whole;
 }
 
 }  // namespace t10
