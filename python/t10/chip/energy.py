@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from t10.chip.units import Plain
 
 MOST = 1e12
-Picojoules = Annotated[float, Plain, Field(ge=0, le=MOST)]
+Picojoules = Annotated[float, Field(ge=0, le=MOST), Plain]
 
 
 class Energy(BaseModel):
@@ -23,7 +23,7 @@ class Energy(BaseModel):
     byte_pj: Annotated[Picojoules, Field(description="of a byte that a core takes from others")] = 0
     off_chip_byte_pj: Annotated[Picojoules, Field(description="of a byte from off-chip memory")] = 0
     static_watts: Annotated[
-        float, Plain, Field(ge=0, le=1e6, description="of the whole chip, whatever it does")
+        float, Field(ge=0, le=1e6, description="of the whole chip, whatever it does"), Plain
     ] = 0
 
     def share(self, n_groups: int) -> Energy:

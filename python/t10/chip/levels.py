@@ -32,21 +32,21 @@ class Level(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Annotated[str, Field(min_length=1, max_length=40, description="what is counted: core, chip, pair")]
-    count: Annotated[int, Plain, Field(ge=1, le=1 << 20, description="how many of them the level joins")]
+    count: Annotated[int, Field(ge=1, le=1 << 20, description="how many of them the level joins"), Plain]
     topology: Annotated[
         Literal["exchange", "all-to-all", "switch", "ring", "line", "mesh", "torus"],
         Field(description="how they are linked; only cores may share an exchange"),
     ] = "exchange"
-    columns: Annotated[int, Plain, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow")] = 0
+    columns: Annotated[int, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow"), Plain] = 0
     link_bytes_per_cycle: Annotated[
-        float, Plain, Field(ge=0, le=MOST_RATE, description="that a link passes in its direction")
+        float, Field(ge=0, le=MOST_RATE, description="that a link passes in its direction"), Plain
     ] = 0
     link_bytes_per_second: Annotated[
         float,
         Field(ge=0, le=1e18, description="the same, or as 96 GB/s"),
         BeforeValidator(bytes_per_second),
     ] = 0
-    latency_cycles: Annotated[int, Plain, Field(ge=0, le=MOST_CYCLES, description="of a hop")] = 0
+    latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop"), Plain] = 0
     multicast: Annotated[
         bool, Field(description="whether bytes that many want pass a link once; else once for each")
     ] = True

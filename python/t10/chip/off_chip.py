@@ -26,7 +26,7 @@ class OffChipMemory(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    channels: Annotated[int, Plain, Field(ge=1, le=MOST_CHANNELS, description="that work side by side")] = 1
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side"), Plain] = 1
     bytes_per_second: Annotated[
         float,
         Field(gt=0, le=1e18, description="of a channel, or as 500 GB/s"),
@@ -34,7 +34,7 @@ class OffChipMemory(BaseModel):
         BeforeValidator(bytes_per_second),
     ]
     latency_cycles: Annotated[
-        int, Plain, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive")
+        int, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive"), Plain
     ] = 0
 
     def off_chip(self, clock_hz: float) -> OffChip:

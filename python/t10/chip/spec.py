@@ -38,10 +38,10 @@ KIB = 1024
 MAP_FIELDS = ("element_bytes", "memory_base", "interleaved_base")
 LEAST_HERTZ = 1e6
 """Less was meant in another unit."""
-Count = Annotated[int, Plain, Field(ge=1, le=MAX_NUMBER)]
+Count = Annotated[int, Field(ge=1, le=MAX_NUMBER), Plain]
 Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(n_bytes)]
 Memory = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(n_bytes)]
-CyclesField = Annotated[int, Plain, Field(ge=0, le=MAX_NUMBER)]
+CyclesField = Annotated[int, Field(ge=0, le=MAX_NUMBER), Plain]
 
 
 def _element_type(value: str) -> str:
@@ -87,8 +87,8 @@ class FloorPlan(BaseModel):
     tiles_per_row: Count = 2
     rows: Count = 23
     nearest_cycles: CyclesField = 58
-    row_cycles: Annotated[float, Plain, Field(ge=0, le=MAX_NUMBER)] = 2
-    column_cycles: Annotated[float, Plain, Field(ge=0, le=MAX_NUMBER)] = 4.5
+    row_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER), Plain] = 2
+    column_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER), Plain] = 4.5
 
 
 class ChipSpec(BaseModel):
@@ -101,7 +101,7 @@ class ChipSpec(BaseModel):
 
     name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
     description: str = ""
-    n_cores: Annotated[int, Plain, Field(ge=1, le=MAX_CORES, description="cores that can work")]
+    n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work"), Plain]
     sram_bytes: Annotated[Memory, Field(description="memory of one core")]
     memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
     interleaved_base: Annotated[
@@ -122,17 +122,17 @@ class ChipSpec(BaseModel):
         float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), BeforeValidator(hertz)
     ]
     exchange_bytes_per_cycle: Annotated[
-        int, Plain, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex")
+        int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex"), Plain
     ]
     paired_bytes_per_cycle: Annotated[
         int,
-        Plain,
         Field(
             ge=0,
             le=MAX_NUMBER,
             description="what cores 2k and 2k + 1 each receive of what both take, in transfers of whole double words; "
             "0, or where cores are linked: no more than others",
         ),
+        Plain,
     ] = 0
     least_paired_words: Annotated[
         Count, Field(description="32-bit words of a transfer that a pair takes together, at least")
@@ -147,7 +147,7 @@ class ChipSpec(BaseModel):
     largest_transfer_words: Annotated[
         Count, Field(description="32-bit words of the longest transfer; longer ones take a further fragment")
     ] = 4148
-    copy_bytes_per_cycle: Annotated[int, Plain, Field(ge=1, le=MAX_NUMBER, description="copy inside a core")]
+    copy_bytes_per_cycle: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="copy inside a core"), Plain]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
     n_workers: Annotated[
