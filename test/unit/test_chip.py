@@ -240,6 +240,7 @@ def test_numbers_and_execution_may_be_written_as_people_do(tmp_path: Path) -> No
     path.write_text("based_on: test-4\nname: x\nsync_cycles: 1e2\nclock_hz: 1e9\n")
     assert (load_chip(path).sync_cycles, load_chip(path).clock_hz) == (100, 1e9)
     assert load_chip("test-16:execution=overlapped").overlaps
+    assert not load_chip("test-overlapped:execution=bulk-synchronous").overlaps
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
