@@ -6,8 +6,10 @@ from typing import Annotated, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from t10.chip.units import Plain
+
 MOST = 1e12
-Picojoules = Annotated[float, Field(ge=0, le=MOST)]
+Picojoules = Annotated[float, Field(ge=0, le=MOST), Plain]
 
 
 class Energy(BaseModel):
@@ -20,7 +22,9 @@ class Energy(BaseModel):
     ] = 0
     byte_pj: Annotated[Picojoules, Field(description="of a byte that a core takes from others")] = 0
     off_chip_byte_pj: Annotated[Picojoules, Field(description="of a byte from off-chip memory")] = 0
-    static_watts: Annotated[float, Field(ge=0, le=1e6, description="of the whole chip, whatever it does")] = 0
+    static_watts: Annotated[
+        float, Field(ge=0, le=1e6, description="of the whole chip, whatever it does"), Plain
+    ] = 0
 
     def share(self, n_groups: int) -> Energy:
         """Return the energy of one of so many equal parts of the chip."""

@@ -8,9 +8,10 @@ from math import prod
 from operator import mul
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from t10.chip.units import bytes_per_second
+from t10.chip.refusals import unsuitable
+from t10.chip.units import Plain, bytes_per_second, plausible_rate
 from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
 
 MOST_LEVELS = 8
@@ -31,46 +32,62 @@ class Level(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Annotated[str, Field(min_length=1, max_length=40, description="what is counted: core, chip, pair")]
-    count: Annotated[int, Field(ge=1, le=1 << 20, description="how many of them the level joins")]
+    count: Annotated[int, Field(ge=1, le=1 << 20, description="how many of them the level joins"), Plain]
     topology: Annotated[
         Literal["exchange", "all-to-all", "switch", "ring", "line", "mesh", "torus"],
         Field(description="how they are linked; only cores may share an exchange"),
     ] = "exchange"
-    columns: Annotated[int, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow")] = 0
+    columns: Annotated[int, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow"), Plain] = 0
     link_bytes_per_cycle: Annotated[
-        float, Field(ge=0, le=MOST_RATE, description="that a link passes in its direction")
+        float, Field(ge=0, le=MOST_RATE, description="that a link passes in its direction"), Plain
     ] = 0
     link_bytes_per_second: Annotated[
         float,
         Field(ge=0, le=1e18, description="the same, or as 96 GB/s"),
         BeforeValidator(bytes_per_second),
     ] = 0
-    latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop")] = 0
+    latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop"), Plain] = 0
     multicast: Annotated[
         bool, Field(description="whether bytes that many want pass a link once; else once for each")
     ] = True
 
+    @field_validator("link_bytes_per_second")
+    @classmethod
+    def _is_plausible_rate(cls, value: float) -> float:
+        """Refuse what was meant in another unit."""
+        return plausible_rate(value, "link")
+
     @model_validator(mode="after")
     def _is_linked(self) -> Level:
         """Refuse links without a rate, rates without links, and grids that are none."""
+        rates = ("link_bytes_per_cycle", "link_bytes_per_second")
         has_rate = bool(self.link_bytes_per_cycle) + bool(self.link_bytes_per_second)
         if self.topology == "exchange":
             if has_rate or self.latency_cycles:
-                raise ValueError(
-                    f"level {self.name}: an exchange has no links: its rate and latency are those of the chip"
+                raise unsuitable(
+                    f"level {self.name}: an exchange has no links: its rate and latency are those of the chip",
+                    *rates,
+                    "latency_cycles",
                 )
         elif has_rate != 1:
-            raise ValueError(
-                f"level {self.name}: expected one of link_bytes_per_cycle and link_bytes_per_second for {self.topology}"
+            found = " and ".join(f"{getattr(self, name):g}" for name in rates)
+            raise unsuitable(
+                f"level {self.name}: expected one of {' and '.join(rates)} for {self.topology}, found {found}",
+                *rates,
             )
         is_grid = self.topology in ("mesh", "torus")
         if is_grid != bool(self.columns) or (is_grid and self.count % self.columns):
-            raise ValueError(
+            raise unsuitable(
                 f"level {self.name}: columns = {self.columns}, expected a divisor of count = {self.count} for a mesh or"
-                " torus, none otherwise"
+                " torus, none otherwise",
+                "columns",
             )
         if self.topology == "all-to-all" and self.count > MOST_PAIRS:
-            raise ValueError(f"level {self.name}: at most {MOST_PAIRS} can each be linked with every other")
+            raise unsuitable(
+                f"level {self.name}: count = {self.count}, expected at most {MOST_PAIRS} that are each linked with"
+                " every other",
+                "count",
+            )
         return self
 
     def rate(self, clock_hz: float) -> int:

@@ -5,22 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
-from t10.chip.spec import ChipSpec, truth_in
+from t10.chip.spec import ChipSpec
 from t10.core import plugins
 from t10.core.trust.files import read_text
 from t10.core.trust.schema import validated
-from t10.core.trust.tree import YAML_BYTES, parse_yaml, read_yaml, yaml_lines
+from t10.core.trust.tree import YAML_BYTES, Place, parse_yaml, read_yaml, yaml_lines
 from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
+PAIRS_KEY, WORD_KEY = "paired_bytes_per_cycle", "execution"
 LEVELS_KEY, CORES_KEY = "levels", "n_cores"
 CHANGES_AFTER = ":"
 DEFAULT_CHIP = "ipu-mk2"
@@ -44,7 +45,7 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     if colon and (is_named or Path(name).suffix in SUFFIXES):
         return _changed(load_chip(name), changes, text)
     if text in bundled_chips():
-        return validated(ChipSpec, _bundled(text), text, prefix="field ")
+        return _checked(_bundled(text), (), text, {})
     added = plugins.names(plugins.CHIPS, bundled_chips())
     if text in added:
         text = str(plugins.file(plugins.CHIPS, text, bundled_chips()))
@@ -58,13 +59,35 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     lines = yaml_lines(read_text(path, YAML_BYTES))
     if (BANDWIDTH_KEY,) in lines:
         lines[MEMORY_KEY, "bytes_per_second"] = lines[BANDWIDTH_KEY,]
-    if (place := truth_in(own)) is not None:
-        name = ".".join(map(str, place))
-        raise InputError(
-            f"{source}: line {lines[place]}: field {name}: found true or false, expected a number", hint=HINT
-        )
-    fields = _filled(own, source)
-    return validated(ChipSpec, fields, source, hint=HINT, prefix="field ", lines=lines)
+    return _checked(_filled(own, source), own, source, lines)
+
+
+def _checked(
+    fields: Mapping[str, Any], own: Collection[str], source: str, lines: Mapping[Place, int]
+) -> ChipSpec:
+    """Return the chip of these fields, of which its file or name gives its `own`; the others are a bundled chip's.
+
+    Raises `InputError`, also for a rate of pairs that would never be used; one of a bundled chip then becomes 0.
+    """
+    hint = HINT if lines else None
+    try:
+        chip = validated(ChipSpec, fields, source, hint=hint, prefix="field ", lines=lines)
+    except InputError as error:
+        if BANDWIDTH_KEY not in own:
+            raise
+        text = str(error.message).replace(f"field {MEMORY_KEY}.bytes_per_second:", f"field {BANDWIDTH_KEY}:")
+        raise InputError(text, hint=hint) from None
+    rate, least = chip.paired_bytes_per_cycle, chip.exchange_bytes_per_cycle
+    if not 0 < rate <= least:
+        return chip
+    if PAIRS_KEY not in own:
+        return chip.model_copy(update={PAIRS_KEY: 0})
+    line = f"line {lines[PAIRS_KEY,]}: " if (PAIRS_KEY,) in lines else ""
+    raise InputError(
+        f"{source}: {line}field {PAIRS_KEY}: expected 0 or more than exchange_bytes_per_cycle = {least}: pairs "
+        f"that take no more than others gain nothing, found {rate}",
+        hint=hint,
+    )
 
 
 def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
@@ -91,13 +114,17 @@ def meant_field(field: str, known: Collection[str]) -> str:
 def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     """Return a chip with `FIELD=NUMBER,...` changed; it is called as it was asked for."""
     fields, numbers = chip.model_dump(), numbers_of(chip)
+    own: set[str] = set()
     for change in changes.split(","):
         field, equals, value = change.partition("=")
         field = field.strip()
-        if not equals or field not in numbers:
-            near = meant_field(field, numbers)
+        own.add(field)
+        if not equals or field not in (*numbers, WORD_KEY):
+            near = meant_field(field, (*numbers, WORD_KEY))
             meant = (
-                f"(did you mean {near}{equals}{value}?)" if near else f"with a field of {', '.join(numbers)}"
+                f"(did you mean {near}{equals}{value}?)"
+                if near
+                else f"with a field of {', '.join(numbers)}, or {WORD_KEY}"
             )
             raise InputError(
                 f"chip {text}: found '{change}', expected FIELD=NUMBER {meant}",
@@ -106,7 +133,7 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
         outer, _, inner = field.rpartition(".")
         (fields[outer] if outer else fields)[inner] = value.strip()
     fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
-    return validated(ChipSpec, fields, f"chip {text}", prefix="field ")
+    return _checked(fields, own, f"chip {text}", {})
 
 
 def _bundled(name: str) -> dict[str, Any]:

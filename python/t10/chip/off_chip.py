@@ -7,25 +7,18 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from t10.chip.units import bytes_per_second
+from t10.chip.units import Plain, bytes_per_second, plausible_rate
 from t10.core.links import RATE_CYCLES
 from t10.core.off_chip import OffChip
 from t10.errors import InputError
 
 MEMORY_KEY, BANDWIDTH_KEY = "memory", "hbm_bandwidth"
 MOST_CHANNELS = 1 << 16
-LEAST_BYTES_PER_SECOND = 1e6
-"""Less was meant in another unit."""
-FEW = 16
-"""Memories pass this many TB in a second at most: more were GB."""
 
 
 def _plausible(rate: float) -> float:
     """Refuse what was meant in another unit."""
-    if 0 < rate < LEAST_BYTES_PER_SECOND:
-        unit = "TB/s" if rate < FEW else "GB/s"
-        raise ValueError(f"no memory is so slow, expected bytes per second: did you mean {rate:g} {unit}?")
-    return rate
+    return plausible_rate(rate, "memory")
 
 
 class OffChipMemory(BaseModel):
@@ -33,7 +26,7 @@ class OffChipMemory(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side")] = 1
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS, description="that work side by side"), Plain] = 1
     bytes_per_second: Annotated[
         float,
         Field(gt=0, le=1e18, description="of a channel, or as 500 GB/s"),
@@ -41,7 +34,7 @@ class OffChipMemory(BaseModel):
         BeforeValidator(bytes_per_second),
     ]
     latency_cycles: Annotated[
-        int, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive")
+        int, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive"), Plain
     ] = 0
 
     def off_chip(self, clock_hz: float) -> OffChip:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,11 +20,12 @@ from pydantic import (
 from t10.chip.energy import Energy
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.off_chip import OffChipMemory, with_bandwidth
-from t10.chip.units import hertz, n_bytes
+from t10.chip.refusals import unsuitable
+from t10.chip.units import Plain, hertz, n_bytes
+from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.links import Links
 from t10.core.off_chip import OffChip
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, OVERREAD_BYTES, TileMemory
-from t10.core.trust.tree import Place
 from t10.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,14 +35,23 @@ MAX_CORES = 1 << 17
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024
-TRUTH = "multicast"
-"""The field that is true or false."""
+MAP_FIELDS = ("element_bytes", "memory_base", "interleaved_base")
 LEAST_HERTZ = 1e6
 """Less was meant in another unit."""
-Count = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Count = Annotated[int, Field(ge=1, le=MAX_NUMBER), Plain]
 Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(n_bytes)]
 Memory = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(n_bytes)]
-CyclesField = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+CyclesField = Annotated[int, Field(ge=0, le=MAX_NUMBER), Plain]
+
+
+def _element_type(value: str) -> str:
+    """Refuse a type that no tensor has."""
+    if value not in NUMPY_BY_DTYPE:
+        raise ValueError(f"expected one of {', '.join(NUMPY_BY_DTYPE)}")
+    return value
+
+
+ElementType = Annotated[str, AfterValidator(_element_type)]
 
 
 class MatrixUnit(BaseModel):
@@ -52,8 +63,8 @@ class MatrixUnit(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    in_dtype: str
-    acc_dtype: str
+    in_dtype: ElementType
+    acc_dtype: ElementType
     in_block: Count
     out_block: Count
     row_cycles: Count
@@ -76,19 +87,8 @@ class FloorPlan(BaseModel):
     tiles_per_row: Count = 2
     rows: Count = 23
     nearest_cycles: CyclesField = 58
-    row_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 2
-    column_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER)] = 4.5
-
-
-def truth_in(value: object, place: Place = ()) -> Place | None:
-    """Return where true or false stands for a number, which it would be taken for; None where it does not."""
-    if isinstance(value, dict):
-        items: Iterable[tuple[str | int, object]] = cast("dict[str, object]", value).items()
-    elif isinstance(value, (list, tuple)):
-        items = enumerate(cast("list[object]", value))
-    else:
-        return place if isinstance(value, bool) and place[-1:] != (TRUTH,) else None
-    return next(filter(None, (truth_in(each, (*place, name)) for name, each in items)), None)
+    row_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER), Plain] = 2
+    column_cycles: Annotated[float, Field(ge=0, le=MAX_NUMBER), Plain] = 4.5
 
 
 class ChipSpec(BaseModel):
@@ -101,7 +101,7 @@ class ChipSpec(BaseModel):
 
     name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
     description: str = ""
-    n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work")]
+    n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work"), Plain]
     sram_bytes: Annotated[Memory, Field(description="memory of one core")]
     memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
     interleaved_base: Annotated[
@@ -122,7 +122,7 @@ class ChipSpec(BaseModel):
         float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), BeforeValidator(hertz)
     ]
     exchange_bytes_per_cycle: Annotated[
-        int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex")
+        int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex"), Plain
     ]
     paired_bytes_per_cycle: Annotated[
         int,
@@ -132,6 +132,7 @@ class ChipSpec(BaseModel):
             description="what cores 2k and 2k + 1 each receive of what both take, in transfers of whole double words; "
             "0, or where cores are linked: no more than others",
         ),
+        Plain,
     ] = 0
     least_paired_words: Annotated[
         Count, Field(description="32-bit words of a transfer that a pair takes together, at least")
@@ -146,7 +147,7 @@ class ChipSpec(BaseModel):
     largest_transfer_words: Annotated[
         Count, Field(description="32-bit words of the longest transfer; longer ones take a further fragment")
     ] = 4148
-    copy_bytes_per_cycle: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="copy inside a core")]
+    copy_bytes_per_cycle: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="copy inside a core"), Plain]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
     n_workers: Annotated[
@@ -182,10 +183,8 @@ class ChipSpec(BaseModel):
         """Take the number of cores from levels where only these are given, and the memory from its bandwidth."""
         if not isinstance(fields, dict):
             return fields  # refused by what comes next: a manifest may hold anything as its chip
-        if (place := truth_in(cast("object", fields))) is not None:
-            raise ValueError(f"field {'.'.join(map(str, place))}: found true or false, expected a number")
         known = with_bandwidth(cast("dict[str, Any]", fields))
-        if "n_cores" in known or not known.get("levels"):
+        if "n_cores" in known or known.get("levels", ()) in ((), []):
             return known
         try:
             n_cores = n_cores_of(TypeAdapter(tuple[Level, ...]).validate_python(known["levels"]))
@@ -206,16 +205,35 @@ class ChipSpec(BaseModel):
         """Refuse a chip without memory for data."""
         lack = self._lack()
         if lack:
-            raise ValueError(lack)
-        if self.shift_buffer_bytes % ALIGNMENT_BYTES or self.reserved_bytes % ALIGNMENT_BYTES:
-            raise ValueError(f"reserved_bytes and shift_buffer_bytes must be multiples of {ALIGNMENT_BYTES}")
-        _ = self.tile_memory
+            raise unsuitable(lack, "sram_bytes", "reserved_bytes", "shift_buffer_bytes")
+        for name in ("reserved_bytes", "shift_buffer_bytes"):
+            if (found := getattr(self, name)) % ALIGNMENT_BYTES:
+                raise unsuitable(f"{name} = {found}, expected a multiple of {ALIGNMENT_BYTES}", name)
+        try:
+            _ = self.tile_memory
+        except ValueError as error:
+            reason = str(error)
+            raise unsuitable(reason, *(each for each in MAP_FIELDS if reason.startswith(each))) from None
+        return self
+
+    @model_validator(mode="after")
+    def _suits_levels(self) -> ChipSpec:
+        """Refuse cores that levels do not make up, exchanges of groups, and two rates of one engine."""
         if self.levels and n_cores_of(self.levels) != self.n_cores:
-            raise ValueError(
-                f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}"
+            raise unsuitable(
+                f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}",
+                "n_cores",
+                "levels",
             )
         if any(level.topology == "exchange" for level in self.levels[1:]):
-            raise ValueError("levels: only the first may be an exchange, expected links between groups")
+            raise unsuitable(
+                "levels: only the first may be an exchange, expected links between groups", "levels"
+            )
+        pairs = [(unit.in_dtype, unit.acc_dtype) for unit in self.matrix_units]
+        if (twice := next((pair for pair in pairs if pairs.count(pair) > 1), None)) is not None:
+            raise unsuitable(
+                f"matrix_units: found {' -> '.join(twice)} twice, expected it once", "matrix_units"
+            )
         return self
 
     def _lack(self) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 
 from t10.core.trust.tree import Place, read_json
 from t10.errors import InputError
@@ -17,6 +17,17 @@ MOST = (1 << 53) - 1
 """Largest integer of a file: every JSON reader keeps it exactly, and 64 bits hold sums of a thousand of them."""
 MAX_SHOWN = 3
 MAX_VALUE = 60
+FIELDS = "fields"
+"""Kind of an error, and in its context: the fields of a record that do not suit each other. Its message names them."""
+KINDS = {
+    "int_from_float": "expected a whole number, got one with a fractional part",
+    "tuple_type": "expected a list",
+    "model_type": "expected a mapping of fields",
+    "string_type": "expected text",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+}
+"""What is expected, in words of a file, by the kind of an error."""
 
 Integer = Annotated[int, Field(ge=-MOST, le=MOST)]
 Size = Annotated[int, Field(ge=0, le=MOST)]
@@ -84,17 +95,26 @@ def explain(
         if record is not None and problem["type"] == "extra_forbidden":
             near = get_close_matches(str(problem["loc"][-1]), _fields_at(record, problem["loc"][:-1]), n=1)
             message = "unknown field" + "".join(f", did you mean '{name}'?" for name in near)
-        has_value = problem["type"] != "missing" and where
+        message = KINDS.get(problem["type"], message)
+        has_value = problem["type"] not in ("missing", FIELDS) and where
         found = f", found {problem['input']!r:.{MAX_VALUE}}" if has_value else ""
-        place = f"{_line(problem['loc'], lines or {})}{prefix}{where.lstrip('.')}: " if where else ""
+        place = _line(_places(problem), lines or {})
+        place += f"{prefix}{where.lstrip('.')}: " if where else ""
         parts.append(f"{place}{message[:1].lower()}{message[1:]}{found}")
     more = len(problems) - len(parts)
     return "; ".join(parts) + (f"; and {more} more" if more else "")
 
 
-def _line(place: Place, lines: Mapping[Place, int]) -> str:
-    """Return where a value stands, or what holds it; nothing where that is not known."""
-    known = next((place[:n] for n in range(len(place), 0, -1) if place[:n] in lines), None)
+def _places(problem: ErrorDetails) -> tuple[Place, ...]:
+    """Return where an error may stand in a file: at its fields, or what holds them."""
+    at: Place = problem["loc"]
+    names: tuple[str, ...] = problem.get("ctx", {}).get(FIELDS, ()) if problem["type"] == FIELDS else ()
+    return (*((*at, name) for name in names), *(at[:n] for n in range(len(at), 0, -1)))
+
+
+def _line(places: Sequence[Place], lines: Mapping[Place, int]) -> str:
+    """Return the line of the first place that is known; nothing where none is."""
+    known = next((place for place in places if place in lines), None)
     return "" if known is None else f"line {lines[known]}: "
 
 
