@@ -185,7 +185,8 @@ def fuse_function(
     graph.remove_dead()
 
     def rounds_parts(nest: Nest) -> bool:
-        return kind_of(nest) == "contraction" and partials.rounds_parts(n_rows_each(graph, nest))
+        is_one = kind_of(nest) in ("contraction", "convolution") and is_product(nest)
+        return is_one and partials.rounds_parts(n_rows_each(graph, nest))
 
     mark_products(graph, lambda nest: is_narrow(nest) or rounds_parts(nest))
     fold_views(graph)

@@ -178,8 +178,9 @@ class _Way:
         # Lines that are copied may become one.
         sums = chosen(lies, inner.sums, inner.apart)
         deep = chosen(lies, words, -(-inner.sums // inner.apart) * words)
-        kit, blocks = np.minimum(deep, BLOCK_WORDS), sums * -(-deep // BLOCK_WORDS)
-        is_second = both(deep > BLOCK_WORDS, deep % BLOCK_WORDS > 0)
+        most_words = chosen(lies, _even_words(words), BLOCK_WORDS) if engine.rounds else BLOCK_WORDS
+        kit, blocks = np.minimum(deep, most_words), sums * -(-deep // most_words)
+        is_second = both(deep > most_words, deep % most_words > 0)
         dense = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, kit)
         step = chosen(copies_w, dense, columns.step // engine.per_word)
         is_wide = both(np.logical_not(copies_w), columns.step % (2 * engine.per_word) == 0)
@@ -190,9 +191,12 @@ class _Way:
         )
         first = np.maximum(new if self.in_windows else most, chosen(columns.overlaps, 0, MOVES))
         left = _load(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
-        load = np.maximum(deep // BLOCK_WORDS, 1) * first + chosen(is_second, left, 0)
+        load = np.maximum(deep // most_words, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
         row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
+        if engine.rounds:
+            # So have all blocks of a sum where they are of as many words.
+            row_words = row_words // -(-row_words // BLOCK_WORDS)
         slots = launches(
             engine,
             self._rows(self._row_loops(), lies),
@@ -212,8 +216,9 @@ class _Way:
         # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own.
         passes = lies if len(self.spec.reduction_axes) > 1 else np.logical_not(both(copies_x, copies_w))
         is_second = both(is_second, passes)
-        # Sums that their last block rounds have one pass.
-        fit = both(columns.fit, np.logical_not(is_second)) if engine.rounds else columns.fit
+        if engine.rounds:
+            # They have one pass.
+            is_second = never(is_second)
         cycles = cycles + chosen(is_second, SECOND_PASS + N_WORKERS * columns.outs * slots.again, 0)
         result: Column = IMPOSSIBLE
         for x_slots, w_slots in self._copies(columns, inner):
@@ -227,7 +232,7 @@ class _Way:
             copies_w, self._weight_lines(columns, inner) * inner.n, 0
         )
         fits = held * (WORD_BYTES // engine.per_word) <= MOST_SCRATCH_BYTES
-        return chosen(both(fit, inner.n > 1, fits), result, IMPOSSIBLE)
+        return chosen(both(columns.fit, inner.n > 1, fits), result, IMPOSSIBLE)
 
     @property
     def _one(self) -> Column:
@@ -328,7 +333,7 @@ class _Way:
     @property
     def _most_rows(self) -> int:
         """Return how many loops of rows a launch walks."""
-        return 1 if self.engine.rounds else LEVELS_OF_ROWS
+        return LEVELS_OF_ROWS
 
     def _longest(self, loops: Sequence[WalkLoop]) -> Sequence[Column]:
         """Return the extents of the loops that a launch walks, the longest ones."""
@@ -464,6 +469,12 @@ def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column
     sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
     turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
     return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
+
+
+def _even_words(words: Column) -> Column:
+    """Return how many words of a line a block has at most where all blocks have as many."""
+    thirds = chosen(words % 3 == 0, 3, chosen(words % 2 == 0, 2, 1))
+    return chosen(words % BLOCK_WORDS == 0, BLOCK_WORDS, thirds)
 
 
 def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:
