@@ -58,8 +58,8 @@ class Fuse(Pass):
 
     partials: str = option(
         "f32",
-        help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products: f32 on a core, f16 between "
-        "cores); auto (f16 for faster products with an error bound within the tolerance)",
+        help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products and convolutions: f32 on a "
+        "core, f16 between cores); auto (f16 for faster products with an error bound within the tolerance)",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,

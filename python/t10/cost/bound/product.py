@@ -22,7 +22,7 @@ import numpy as np
 
 from t10.codelets.matrix.product import LEVELS_OF_ROWS
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.products import hands_on_rounded, is_product
+from t10.core.products import SUMS_BYTES, hands_on_rounded, is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.product_axes import (
@@ -41,7 +41,7 @@ Cut = Literal["", "columns", "lines"]
 IMPOSSIBLE = 1 << 40
 """Cycles of a box that no way computes."""
 MOST_SCRATCH_BYTES = 1 << 16
-WORD_BYTES = 8
+WORD_BYTES, F32_BYTES = 8, 4
 ENGINES = {
     ("f16", "f32"): Engine(phases=4, columns=8, per_word=4, per_store=2),
     ("f16", "f16"): Engine(phases=4, columns=16, per_word=4, per_store=4),
@@ -154,7 +154,7 @@ class _Way:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
         columns, inner = self._columns(), self._inner()
         rows = self._row_loops()
-        if len(rows) > self._most_rows:
+        if len(rows) > LEVELS_OF_ROWS:
             # Every point of the others takes launches of its own.
             n_rows = reduce(np.multiply, [loop.extent for loop in rows])
             own = reduce(np.multiply, self._longest(rows))
@@ -199,7 +199,7 @@ class _Way:
             row_words = row_words // -(-row_words // BLOCK_WORDS)
         slots = launches(
             engine,
-            self._rows(self._row_loops(), lies),
+            self._in_room(self._rows(self._row_loops(), lies), columns.width),
             columns.n,
             np.minimum(row_words, BLOCK_WORDS),
             blocks > 1,
@@ -321,7 +321,7 @@ class _Way:
 
     def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:
         """Return the rows of a launch: the two longest loops."""
-        if len(loops) > self._most_rows:
+        if len(loops) > LEVELS_OF_ROWS:
             nothing = self._one * 0
             longest = self._longest(loops)
             return Rows(reduce(np.multiply, longest), [WalkLoop(n, (nothing, nothing)) for n in longest])
@@ -330,14 +330,28 @@ class _Way:
             loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
         return Rows(reduce(np.multiply, [loop.extent for loop in loops]), loops)
 
-    @property
-    def _most_rows(self) -> int:
-        """Return how many loops of rows a launch walks."""
-        return LEVELS_OF_ROWS
+    def _in_room(self, rows: Rows, width: Column) -> Rows:
+        """Return the rows of a launch where sums may have room of their own: more than it holds are in one segment.
+
+        They take turns, in launches of whole segments or of parts of one, whichever is faster.
+        """
+        if not self.engine.rounds or len(rows.loops) == 1:
+            return rows
+        is_over = rows.n * width * F32_BYTES > SUMS_BYTES
+        loops = zip(rows.loops, (rows.n, 1), strict=True)
+        return Rows(
+            rows.n,
+            [
+                WalkLoop(
+                    chosen(is_over, n, loop.extent), tuple([chosen(is_over, 0, step) for step in loop.steps])
+                )
+                for loop, n in loops
+            ],
+        )
 
     def _longest(self, loops: Sequence[WalkLoop]) -> Sequence[Column]:
         """Return the extents of the loops that a launch walks, the longest ones."""
-        return _two_longest([loop.extent for loop in loops])[: self._most_rows]
+        return _two_longest([loop.extent for loop in loops])
 
     def _points(self) -> Column:
         """Return how many elements of the streaming input there are, at least."""
