@@ -259,7 +259,11 @@ def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: i
         "w": generator.normal(0, 0.1, (features, 16, 3, 3)).astype(np.float16),
         "b": generator.normal(0, 1, features).astype(np.float16),
     }
-    attributes = {"strides": [stride] * 2, "dilations": [dilation] * 2, "pads": [dilation] * 4}
+    attributes: dict[str, Any] = {
+        "strides": [stride] * 2,
+        "dilations": [dilation] * 2,
+        "pads": [dilation] * 4,
+    }
     n = -(-IMAGE // stride)
     graph = helper.make_graph(
         [

@@ -194,9 +194,8 @@ class _Way:
         load = np.maximum(deep // most_words, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
         row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
-        if engine.rounds:
-            # So have all blocks of a sum where they are of as many words.
-            row_words = row_words // -(-row_words // BLOCK_WORDS)
+        # Blocks of a sum that is rounded are of as many words.
+        row_words = row_words // -(-row_words // BLOCK_WORDS) if engine.rounds else row_words
         slots = launches(
             engine,
             self._in_room(self._rows(self._row_loops(), lies), columns.width),
@@ -208,17 +207,14 @@ class _Way:
         is_deep = either(blocks > 1, copies_w)
         turn, between = _pauses(columns, slots, blocks > 1)
         work = N_WORKERS * (slots.begin + (blocks - 1) * slots.add)
-        if engine.rounds:
-            # Their last results leave sooner.
-            work = work - chosen(blocks > 1, N_WORKERS, 0)
+        # Last results that are rounded leave sooner.
+        work = work - chosen(blocks > 1, N_WORKERS, 0) if engine.rounds else work
         cycles = VERTEX - turn + columns.outs * (blocks * (LAUNCH + turn) + sums * load + work)
         cycles = cycles + chosen(is_deep, SUMS + (columns.outs - 1) * between, columns.outs * ONE_SUM)
-        # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own.
+        # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own,
+        # but in sums that the last block rounds.
         passes = lies if len(self.spec.reduction_axes) > 1 else np.logical_not(both(copies_x, copies_w))
-        is_second = both(is_second, passes)
-        if engine.rounds:
-            # They have one pass.
-            is_second = never(is_second)
+        is_second = never(is_second) if engine.rounds else both(is_second, passes)
         cycles = cycles + chosen(is_second, SECOND_PASS + N_WORKERS * columns.outs * slots.again, 0)
         result: Column = IMPOSSIBLE
         for x_slots, w_slots in self._copies(columns, inner):
