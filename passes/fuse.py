@@ -58,8 +58,8 @@ class Fuse(Pass):
 
     partials: str = option(
         "f32",
-        help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products: f32 on a core, f16 between "
-        "cores); auto (f16 for faster products with an error bound within the tolerance)",
+        help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products and convolutions: f32 on a "
+        "core, f16 between cores); auto (f16 for faster products with an error bound within the tolerance)",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,
@@ -185,7 +185,8 @@ def fuse_function(
     graph.remove_dead()
 
     def rounds_parts(nest: Nest) -> bool:
-        return kind_of(nest) == "contraction" and partials.rounds_parts(n_rows_each(graph, nest))
+        is_one = kind_of(nest) in ("contraction", "convolution") and is_product(nest)
+        return is_one and partials.rounds_parts(n_rows_each(graph, nest))
 
     mark_products(graph, lambda nest: is_narrow(nest) or rounds_parts(nest))
     fold_views(graph)

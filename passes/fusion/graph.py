@@ -267,9 +267,25 @@ def n_rows(graph: FusionGraph, nest: Nest) -> int:
 
 
 def n_rows_each(graph: FusionGraph, nest: Nest) -> int:
-    """Return the rows of the smaller operand of every product in a batch of them; see `n_rows`."""
-    rows = [_n_elements(graph, read.value) // n_terms(nest) for read in reads(nest.body)]
-    return prod(nest.extents) // n_terms(nest) // max(*rows, 1)
+    """Return the rows of the smaller operand of every product in a batch of them; see `n_rows`.
+
+    A convolution is a product of its features, and of as many rows as a feature has results.
+    """
+    body_reads = reads(nest.body)
+    n_results = prod(nest.extents) // n_terms(nest)
+    windows = [read for read in body_reads if any(len(dim.terms) > 1 for dim in read.dims)]
+    if not windows:
+        return n_results // max(*(_n_elements(graph, read.value) // n_terms(nest) for read in body_reads), 1)
+    if len(windows) == len(body_reads):
+        return 0
+    (weights,) = (read for read in body_reads if read not in windows)
+    n_features = _n_elements(graph, weights.value) // n_terms(nest)
+    walked = [{term.axis for dim in read.dims for term in dim.terms} for read in body_reads]
+    batch = set[int].intersection(*walked)
+    n_groups = prod(
+        n for axis, n in enumerate(nest.extents) if axis in batch and nest.kinds[axis] != REDUCTION
+    )
+    return min(n_results // n_features, n_features // n_groups)
 
 
 def _n_elements(graph: FusionGraph, value: int) -> int:

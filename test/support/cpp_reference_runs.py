@@ -32,6 +32,9 @@ HEADER = """
 #include <limits>
 #include <poplar/HalfFloat.hpp>
 using namespace poplar;
+template <typename To, typename From> To *view(From *p) {
+  return reinterpret_cast<To *>(const_cast<std::remove_const_t<From> *>(p));
+}
 """
 RTOL_F16, ATOL_F16 = 2e-3, 2e-3
 RTOL_F32, ATOL_F32 = 2e-5, 2e-5

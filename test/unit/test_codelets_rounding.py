@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from math import prod
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,7 @@ from support.cpp_reference_runs import check_cpp_references
 from t10.codelets.compile import compile_task
 from t10.codelets.count import counted_cycles, run_cycles
 from t10.codelets.matrix.direct import directs
-from t10.codelets.matrix.family import MatrixFamily
+from t10.codelets.matrix.family import MatrixFamily, compiled, ways
 from t10.codelets.matrix.product import products
 from t10.core.codelet import Compiled
 from t10.core.products import SUMS_BYTES
@@ -49,6 +50,43 @@ def matmul(m: int, n: int, k: int, *, initial: bool = True) -> Task:
     return Task((m, n, k), tuple(operands[:3]), operands[3], "sum", body, (2,), initial=initial, apart=apart)
 
 
+def convolution(
+    h: int, w: int, f: int, kh: int, kw: int, c: int,
+    *, stride: int = 1, dilation: int = 1, groups: int = 1, initial: bool = True,
+) -> Task:  # fmt: skip
+    """O[h, w, g, f] f16 = sum of X[stride h + dilation kh, stride w + dilation kw, g, c] W[g, f, kh, kw, c]."""
+    channels, features = c * groups, f * groups
+    line = ((w - 1) * stride + (kw - 1) * dilation + 1) * channels
+    room = -(-SUMS_BYTES // (4 * max(c - 1, 1)))
+    strides = (
+        (c, stride * line, stride * channels, 0, dilation * line, dilation * channels, 1),
+        (f * kh * kw * c, 0, 0, kh * kw * c, kw * c, c, 1),
+        (0, 0, 0, 0, 0, 0, room),
+        (f, w * features, features, 1, 0, 0, 0),
+    )
+    operands = [
+        TaskOperand(dtype, each, 16, True)
+        for dtype, each in zip(("f16", "f16", "f32", "f16"), strides, strict=True)
+    ]
+    apart = frozenset(combinations(range(4), 2))
+    return Task(
+        (groups, h, w, f, kh, kw, c), tuple(operands[:3]), operands[3], "sum", product(1, "f32"), (4, 5, 6),
+        initial=initial, apart=apart,
+    )  # fmt: skip
+
+
+def random_convolution(seed: int) -> Task:
+    """Return a convolution with windows, strides, dilations and groups of many kinds, its operands anywhere."""
+    rng = Random(seed)
+    task = convolution(
+        rng.choice((1, 2, 3, 5, 7)), rng.choice((1, 4, 7, 9, 14)), 4 * rng.randint(1, 6),
+        rng.choice((1, 2, 3)), rng.choice((1, 2, 3)), rng.choice((2, 3, 4, 8, 12, 16, 20, 24, 32)),
+        stride=rng.choice((1, 1, 2)), dilation=rng.choice((1, 1, 2)), groups=rng.choice((1, 1, 2)),
+        initial=rng.random() < 0.6,
+    )  # fmt: skip
+    return placed(task, rng) if seed % 2 else task
+
+
 def placed(task: Task, rng: Random) -> Task:
     """Return the task with operands in other places: not interleaved, not apart, and begun or not."""
     operands = [replace(each, is_interleaved=rng.random() < 0.7) for each in task.operands]
@@ -58,11 +96,11 @@ def placed(task: Task, rng: Random) -> Task:
     )
 
 
-def check(task: Task, compiled: Compiled | None, seed: int = 0) -> Run:
+def check(task: Task, found: Compiled | None, seed: int = 0) -> Run:
     """Run a product: it is rounded once; the vector unit rounds what it adds to what is there as well."""
-    assert compiled is not None
-    run = run_task(task, compiled, seed=seed)
-    is_added = not (task.initial or compiled.codelet.name.startswith("Matrix"))
+    assert found is not None
+    run = run_task(task, found, seed=seed)
+    is_added = not (task.initial or found.codelet.name.startswith("Matrix"))
     run.check(rtol=ROUNDED_ONCE, atol=ROUNDED_ONCE * np.abs(run.expected).max() if is_added else 1e-4)
     return run
 
@@ -72,10 +110,10 @@ def test_sums_of_one_block_leave_their_room_alone(m: int) -> None:
     task = matmul(m, 8, 16)
     inputs = tuple(replace(each, is_interleaved=False) for each in task.inputs)
     task = replace(task, inputs=inputs, apart=frozenset([(0, 3), (1, 3), (2, 3)]))
-    compiled = FAMILY.compile(task)
-    assert compiled is not None
-    assert "_pair_" in compiled.codelet.name
-    check(task, compiled)
+    found = FAMILY.compile(task)
+    assert found is not None
+    assert "_pair_" in found.codelet.name
+    check(task, found)
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -83,10 +121,10 @@ def test_products_are_rounded_once_wherever_operands_lie(seed: int) -> None:
     rng = Random(seed)
     task = matmul(rng.randint(1, 60), 4 * rng.randint(1, 8), 16 * rng.randint(1, 9))
     task = placed(task, rng) if seed % 2 else replace(task, initial=rng.random() < 0.5)
-    compiled = FAMILY.compile(task)
-    if compiled is not None:
-        assert compiled.codelet.name.startswith("Matrix_f16_f32_f16")
-        assert check(task, compiled, seed).cycles > 0
+    found = FAMILY.compile(task)
+    if found is not None:
+        assert found.codelet.name.startswith("Matrix_f16_f32_f16")
+        assert check(task, found, seed).cycles > 0
     assert counted_cycles(task) == run_cycles(task)
 
 
@@ -104,10 +142,10 @@ def test_any_number_of_rows_and_blocks(m: int, k: int, initial: bool) -> None:
 )
 def test_what_the_engine_does_not_take_is_rounded_once_as_well(m: int, n: int, k: int) -> None:
     task = matmul(m, n, k)
-    compiled = compile_task(task)
+    found = compile_task(task)
     # The mode that sums in f16 would take some of them.
-    assert not compiled.codelet.name.startswith("Matrix_f16_f16")
-    check(task, compiled)
+    assert not found.codelet.name.startswith("Matrix_f16_f16")
+    check(task, found)
 
 
 def test_transposed_inputs_are_copied() -> None:
@@ -127,17 +165,68 @@ def test_more_rows_than_room_has_sums_for_are_done_in_turn() -> None:
     check(task, FAMILY.compile(task))
 
 
-@pytest.mark.parametrize("shape", [(64, 64, 64), (64, 64, 128), (128, 16, 256)])
-def test_rounding_costs_no_pass_of_its_own(shape: tuple[int, int, int]) -> None:
-    task = matmul(*shape)
-    wide = replace(
+@pytest.mark.parametrize("seed", range(40))
+def test_convolutions_are_rounded_once_in_every_way(seed: int) -> None:
+    task = random_convolution(seed)
+    for way in ways(task):
+        check(task, compiled(way), seed)
+    check(task, compile_task(task), seed)
+    assert counted_cycles(task) == run_cycles(task)
+
+
+def test_random_convolutions_have_lines_and_windows_of_every_kind() -> None:
+    found = [way.structure for seed in range(40) for way in ways(random_convolution(seed))]
+    assert {sums for one in found for sums in (each.sums for each in one.passes)} >= {0, 1, 2, 3}
+    for has_segments in (True, False):
+        kinds = [one for one in found if one.has_segments == has_segments]
+        assert {one.begin is None for one in kinds} == {True, False}
+        assert {one.has_few for one in kinds} == {True, False}
+        assert {one.overlaps for one in kinds} == {True, False}
+        assert {one.copies_w for one in kinds} == {True, False}
+        assert {one.end for one in kinds} >= {"single", "triple"}
+
+
+@pytest.mark.parametrize(("h", "w"), [(13, 24), (3, 100), (2, 300), (17, 17)])
+def test_more_lines_than_room_has_sums_for_are_done_in_turn(h: int, w: int) -> None:
+    task = convolution(h, w, 8, 1, 2, 8)
+    found = [product for product in products(task) if list(directs(product))]
+    assert found
+    for each in found:
+        assert each.n_rows * min(each.columns.extent, 8) * 4 <= SUMS_BYTES
+        assert prod(loop.extent for loop in (*each.rows, *each.outs)) * each.columns.extent == h * w * 8
+    check(task, FAMILY.compile(task))
+
+
+@pytest.mark.parametrize("words", range(1, 13))
+def test_blocks_of_a_sum_are_of_as_many_words(words: int) -> None:
+    task = matmul(24, 8, 4 * words)
+    kits = {way.structure.kit.words for way in ways(task) if not way.structure.stage}
+    assert kits == {max(n for n in range(1, 5) if words % n == 0)}
+    check(task, FAMILY.compile(task))
+
+
+def in_f32(task: Task) -> Task:
+    """Return the same product with a result of f32."""
+    return replace(
         task,
         inputs=task.inputs[:2],
         output=replace(task.output, dtype="f32"),
         body=product(0, "f32"),
         apart=frozenset(combinations(range(3), 2)),
     )
-    cycles, plain = counted_cycles(task), counted_cycles(wide)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        *(matmul(*shape) for shape in ((64, 64, 64), (64, 64, 128), (128, 16, 256))),
+        convolution(7, 7, 16, 3, 3, 16),
+        convolution(4, 14, 16, 3, 3, 32),
+        convolution(4, 14, 16, 7, 7, 3, stride=2),
+    ],
+)
+def test_rounding_costs_no_pass_of_its_own(task: Task) -> None:
+    cycles, plain = counted_cycles(task), counted_cycles(in_f32(task))
     assert cycles is not None
     assert plain is not None
     # A pass over the results takes half a cycle each, and a launch.
@@ -147,6 +236,8 @@ def test_rounding_costs_no_pass_of_its_own(shape: tuple[int, int, int]) -> None:
 def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
     shapes = ((17, 20, 32), (24, 12, 16), (9, 16, 96))
     tasks = [matmul(*shape, initial=initial) for shape in shapes for initial in (True, False)]
+    tasks += [convolution(3, 5, 8, 3, 3, 8, initial=initial) for initial in (True, False)]
+    tasks += [convolution(3, 5, 12, 2, 2, 3, stride=2, groups=2), convolution(4, 6, 8, 3, 2, 16, dilation=2)]
     cases = [(task, compile_task(task)) for task in tasks]
-    assert all("Matrix_f16_f32_f16" in compiled.codelet.name for _, compiled in cases)
+    assert all("Matrix_f16_f32_f16" in found.codelet.name for _, found in cases)
     check_cpp_references(cases, tmp_path)

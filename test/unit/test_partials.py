@@ -195,6 +195,8 @@ def test_all_engines_sum_in_f16_within_what_is_allowed(tmp_path: Path) -> None:
 
 
 ROWS, INNER, COLUMNS = 32, 192, 40
+IMAGE = 9
+"""Lines and columns of an image."""
 
 
 def biased(folder: Path, n_rows: int = ROWS) -> Path:
@@ -248,6 +250,62 @@ def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path)
     largest = np.abs(expected).max()
     for engine, value in found.items():
         assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+
+
+def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: int = 16) -> Path:
+    """Write y = relu(conv(x) + b): 3 x 3 windows of 16 channels, padded."""
+    generator = np.random.default_rng(0)
+    weights = {
+        "w": generator.normal(0, 0.1, (features, 16, 3, 3)).astype(np.float16),
+        "b": generator.normal(0, 1, features).astype(np.float16),
+    }
+    attributes: dict[str, Any] = {
+        "strides": [stride] * 2,
+        "dilations": [dilation] * 2,
+        "pads": [dilation] * 4,
+    }
+    n = -(-IMAGE // stride)
+    graph = helper.make_graph(
+        [
+            node("Conv", ["x", "w", "b"], ["c"], name="conv", **attributes),
+            node("Relu", ["c"], ["y"], name="relu"),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", HALF, [1, 16, IMAGE, IMAGE])],
+        [helper.make_tensor_value_info("y", HALF, [1, features, n, n])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    path = folder / "c.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10), path)
+    return path
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_convolutions_hand_on_f16_on_all_engines(tmp_path: Path, stride: int, dilation: int) -> None:
+    path = convolution(tmp_path, stride=stride, dilation=dilation)
+    executable = t10.compile(path, chip="test-16", partials="mixed", program=True)
+    assert kept(executable) == {"conv": "mixed"}
+    x = np.random.default_rng(1).normal(0, 1, (1, 16, IMAGE, IMAGE)).astype(np.float16)
+    reference = OnnxRuntime(load_onnx(path), path)
+    expected = reference.outputs({"x": x})["y"]
+    allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
+    write_program(executable, lowered(executable), tmp_path)
+    tiles = run_on_tiles(executable, {"x": x})
+    assert tiles.cycles == executable.report().total_cycles
+    assert tiles.cycles < t10.compile(path, chip="test-16").report().total_cycles
+    found = {
+        "plan": executable.run({"x": x})["y"],
+        "iss": tiles.outputs["y"],
+        "poplar-host": run_on_host(executable, tmp_path, {"x": x})["y"],
+    }
+    largest = np.abs(expected).max()
+    for engine, value in found.items():
+        assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+
+
+def test_mixed_partials_leave_few_features_alone(tmp_path: Path) -> None:
+    path = convolution(tmp_path, features=ONE_PASS_ROWS)
+    assert kept(t10.compile(path, chip="test-16", partials="mixed")) == {"conv": "f32"}
 
 
 def test_mixed_partials_hand_on_half_the_bytes(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
     f32    in f32, and rounded to f16 once
     f16    in f16, wherever the total is rounded to f16 anyway and that gains time: a product of many rows is summed at
            twice the rate
-    mixed  products of matrices in f32 as long as a core adds to them in one step, and in f16 from then on: what cores
-           hand on to each other is half as long
+    mixed  products of matrices and convolutions in f32 as long as a core adds to them in one step, and in f16 from then
+           on: what cores hand on to each other is half as long
     auto   products in f16 where the bound on their error is within a tolerance and f16 gains time; else f32
 
 The bound on the error of a sum of n terms kept in f16:
@@ -76,10 +76,10 @@ class Partials:
         return self.kind == "f16"
 
     def rounds_parts(self, n_rows: int) -> bool:
-        """Return whether what a core has summed of a contraction is rounded to 16 bits before it is handed on.
+        """Return whether what a core has summed of products is rounded to 16 bits before it is handed on.
 
-        `n_rows` are those of the smaller operand in every matrix of a batch. Of few rows the engine takes all in one
-        pass with f32 sums, and hands on little.
+        `n_rows` are those of the smaller operand in every matrix of a batch: of a convolution, the features or the
+        positions of a group. Of few rows the engine takes all in one pass with f32 sums, and hands on little.
         """
         return self.kind == "mixed" and n_rows > ONE_PASS_ROWS
 

@@ -84,7 +84,7 @@ class Direct:
             outer, inner = product.rows
             words |= {"unit": shared.unit, "reciprocal": shared.reciprocal or 0}
             words |= {"segment_rows": inner.extent, "x_segment": outer.x, "out_segment": outer.out}
-            jumps = jump_words(structure.kit, row.x, row.out, by_words=structure.is_by_words)
+            jumps = jump_words(structure.kit, row.x, row.out, per_store, by_words=structure.is_by_words)
             words |= {"x_jump": jumps[0], "out_jump": jumps[1]}
         for name, lines in (("x", self.copies.x), ("w", self.w_lines)):
             if lines is not None:
@@ -233,17 +233,21 @@ def _are_twins(product: Product) -> bool:
 
 
 def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
-    """Yield the way to do a product whose sums are rounded by their last block, none where that is not one block."""
+    """Yield the way to do a product whose sums are rounded by their last block.
+
+    All blocks of the inner axis are of as many words: as many as there may be without words left over.
+    """
     engine, width = product.engine, min(product.columns.extent, product.engine.columns)
     n_blocks = -(-product.columns.extent // width)
-    depth, left = divmod(product.inner.extent, engine.depth)
-    only = _pass(product, kit, n_blocks, max(depth, 1), kit.words, adds=not product.task.initial)
+    n_words = product.inner.extent // engine.word_elements
+    kit = replace(kit, words=max(n for n in range(1, BLOCK_WORDS + 1) if n_words % n == 0))
+    only = _pass(product, kit, n_blocks, n_words // kit.words, kit.words, adds=not product.task.initial)
     is_many = prod(loop.extent for loop in only.levels[only.kind.outs :]) > 1
-    if (depth and left) or only.kind.sums != is_many:
-        return
     shared = sharing(product.rows, 2 * engine.phases)
+    if len(product.rows) > 1 and shared.reciprocal is None:
+        return
     initial = product.task.initial
-    begin, add, end = rounding_accesses(product, kit)
+    begin, add, end = rounding_accesses(product, kit, is_many=is_many)
     begins, adds = begin if initial else None, add if is_many else None
     ends = end if is_many or not initial else None
     loops: tuple[tuple[Access | None, bool, bool], ...] = (
@@ -261,7 +265,7 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
     structure = Structure(
         engine,
         kit,
-        has_segments=False,
+        has_segments=len(product.rows) > 1,
         has_few=shared.least_rows < least,
         overlaps=back > 0,
         begin=begins,
@@ -272,10 +276,11 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
     )
     is_triple = {adds, ends} - {None} == {"triple"}
     is_wide = is_triple and not structure.needs_jumps and kit.stores == engine.phases
+    is_wide = is_wide and not structure.has_segments
     yield Direct(product, replace(structure, is_wide=is_wide), (only,), shared, back, lines)
 
 
-def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Access]:
+def rounding_accesses(product: Product, kit: Kit, *, is_many: bool) -> tuple[Access, Access, Access]:
     """Return which accesses may share a bundle in loops that begin, add to, and round sums.
 
     Sums of one block are rounded as they begin.
@@ -292,7 +297,7 @@ def rounding_accesses(product: Product, kit: Kit) -> tuple[Access, Access, Acces
 
     is_begun = is_apart(sums) and task.inputs[sums].is_interleaved
     is_ended = is_begun and is_apart(out) and task.are_apart(sums, out)
-    if task.initial and product.inner.extent <= product.engine.depth and not product.sums:
+    if task.initial and not is_many:
         is_begun = is_apart(out)
     return (
         ("pair" if is_begun else "single"),
@@ -355,7 +360,7 @@ def _pass(product: Product, kit: Kit, n_blocks: int, n_deep: int, words: int, *,
     """Return the pass over whole blocks, or the one over the last `words` words, as a block that reaches back."""
     engine, copies = product.engine, product.copies or NO_COPIES
     w_column = copies.w.column_step if copies.w else product.columns.w
-    deep = engine.depth * engine.in_bytes
+    deep = kit.words * WORD_BYTES
     outs = [
         *product.outs,
         ProductLoop(n_blocks, 0, engine.columns * w_column, engine.columns * engine.out_bytes),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations
+from math import prod
 
 from t10.codelets.matrix.copying import Copies
 from t10.codelets.matrix.engine import WORD_BYTES, Engine, engine_for
@@ -19,7 +20,7 @@ from t10.core.products import SUMS_BYTES, is_product
 from t10.core.task import Task, TaskOperand
 
 LEVELS_OF_ROWS = 2
-"""Loops of rows; one where sums grow in a place of their own, in which rows follow each other."""
+"""Loops of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def products(task: Task) -> Iterator[Product]:
             for column in parts.column_axes():
                 found = parts.product(inner, column)
                 if task.first is None or (column is not None and begins_with_row(found, column)):
-                    yield _in_room(found) if engine.rounding else found
+                    yield found
 
 
 def begins_with_row(product: Product, column: int) -> bool:
@@ -112,19 +113,6 @@ def begins_with_row(product: Product, column: int) -> bool:
         and len(product.rows) == 1
         and not product.outs
     )
-
-
-def _in_room(product: Product) -> Product:
-    """Return a product of so few rows that their sums fit where they grow; the others are further ones."""
-    (rows,) = product.rows or (ProductLoop(1, 0, 0, 0),)
-    width = min(product.columns.extent, product.engine.columns)
-    most = SUMS_BYTES // (width * product.engine.words_per_store * product.engine.out_bytes)
-    n = next(n for n in range(1, rows.extent + 1) if rows.extent % n == 0 and rows.extent <= n * most)
-    if n == 1:
-        return product
-    own = replace(rows, extent=rows.extent // n)
-    others = ProductLoop(n, own.extent * rows.x, 0, own.extent * rows.out)
-    return replace(product, rows=(own,), outs=(*product.outs, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +156,40 @@ class _Parts:
         the_columns, parallel = absorbed(the_columns, parallel)
         rows = merged([loop for loop in parallel if loop.w == 0])
         outs = merged([loop for loop in parallel if loop.w != 0])
-        n_levels = 1 if engine.rounding else LEVELS_OF_ROWS
-        kept = sorted(rows, key=lambda loop: -loop.extent)[:n_levels]
         # The longer loop is the inner one: fewer segments.
+        kept = tuple(reversed(sorted(rows, key=lambda loop: -loop.extent)[:LEVELS_OF_ROWS]))
+        if engine.rounding:
+            width = min(the_columns.extent, engine.columns) * engine.words_per_store * engine.out_bytes
+            kept = _in_room(rows, SUMS_BYTES // width)
+        further = [left for loop in rows for left in _left_over(loop, kept)]
         return Product(
-            self.task, engine, self.x, self.w, the_inner, the_columns,
-            tuple(reversed(kept)), tuple(outs + [loop for loop in rows if loop not in kept]), tuple(merged(summed)),
+            self.task, engine, self.x, self.w, the_inner, the_columns, kept, (*outs, *further), tuple(merged(summed))
         )  # fmt: skip
+
+
+def _in_room(loops: list[ProductLoop], most: int) -> tuple[ProductLoop, ...]:
+    """Return as many rows as may be, at most so many, in at most two of the loops or parts of them, the outer first."""
+    found: list[tuple[ProductLoop, ...]] = [()]
+    for inner in loops:
+        rows = _part(inner, most)
+        lines = [_part(outer, most // rows.extent) for outer in loops if outer is not inner]
+        found += [(rows,), *((line, rows) for line in lines if line.extent > 1 and rows == inner)]
+    # Of as many rows, those of the fewest segments.
+    return max(
+        found, key=lambda kept: (prod(loop.extent for loop in kept), -prod(loop.extent for loop in kept[:-1]))
+    )
+
+
+def _part(loop: ProductLoop, most: int) -> ProductLoop:
+    """Return the longest part of a loop of at most so many points that goes into it evenly."""
+    return replace(loop, extent=next(n for n in range(min(most, loop.extent), 0, -1) if loop.extent % n == 0))
+
+
+def _left_over(loop: ProductLoop, kept: tuple[ProductLoop, ...]) -> list[ProductLoop]:
+    """Return the loop over what is left of one of which there are parts among those kept, none where it is there."""
+    n = max((one.extent for one in kept if replace(one, extent=loop.extent) == loop), default=1)
+    rest = ProductLoop(loop.extent // n, loop.x * n, loop.w * n, loop.out * n)
+    return [rest] if rest.extent > 1 else []
 
 
 def absorbed(inner: ProductLoop, others: list[ProductLoop]) -> tuple[ProductLoop, list[ProductLoop]]:

@@ -33,6 +33,8 @@ FRAME_FIRST = FRAME_ADDS
 """Where the first partials lie behind the output, in bytes, of sums that begin with a row of them."""
 FIRST_COUNTER = FRAME_KEPT + 2
 SHARE_WORDS = 6
+ROUNDING_SHARE_WORDS = SHARE_WORDS + 1
+"""Words of a worker's share of segments; one more where sums have room of their own."""
 LINE_WORDS = (
     "lines", "planes", "line_step", "plane_step", "element_step", "groups", "left", "zeros", "pitch",
 )  # fmt: skip
@@ -217,9 +219,14 @@ class Structure:
         return FIRST_COUNTER + max(kind.levels for kind in self.passes)
 
     @property
+    def share_words(self) -> int:
+        """Return the words of a worker's share of segments."""
+        return ROUNDING_SHARE_WORDS if self.engine.rounding else SHARE_WORDS
+
+    @property
     def stack_bytes(self) -> int:
         """Return the bytes of the supervisor's frame."""
-        words = self.first_share + (N_WORKERS * SHARE_WORDS if self.has_segments else 0)
+        words = self.first_share + (N_WORKERS * self.share_words if self.has_segments else 0)
         return -(-words // 2) * 8
 
     def sets_addresses(self, kind: PassKind) -> bool:

@@ -239,15 +239,30 @@ class _PassLoops:
             op(f"ld32 $m5, $sp, $mzero, {FRAME_OPENING}")
             return
         if structure.engine.rounding:
-            op("cmpeq $m6, $m4, 1", "is the next block the sum's last?")
-            op("setzi $m5, .Lnext")
-            op("setzi $m8, .Lend")
-            op("movnz $m5, $m6, $m8")
-            op("mov $m8, $m1")
+            if structure.add is not None:
+                op(f"cmpeq $m6, {self._blocks_to_come(level)}, 1", "is the next block the sum's last?")
+                op("setzi $m5, .Lnext")
+                op("setzi $m8, .Lend")
+                op("movnz $m5, $m6, $m8")
+            op(f"mov $m8, {'$sp' if structure.has_segments else '$m1'}")
             return
         op(f"setzi $m5, .L{'first' if structure.has_segments else 'next'}")
         if not structure.has_segments:
             op("mov $m8, $m1")
+
+    def _blocks_to_come(self, level: int) -> str:
+        """Find how many blocks of the sum follow this one, and return the register; `level` is the innermost."""
+        op, first = self.assembly.op, self.kind.outs
+        if level == first:
+            return "$m4"
+        op(f"ld32 $m6, $sp, $mzero, {FIRST_COUNTER + first}")
+        for inside in range(first + 1, level + 1):
+            op(f"ld32 $m8, $m0, $mzero, {self.structure.word(f'count{self.number}_{inside}')}")
+            op("mul $m6, $m6, $m8")
+            if inside < level:
+                op(f"ld32 $m8, $sp, $mzero, {FIRST_COUNTER + inside}")
+            op(f"add $m6, $m6, {'$m8' if inside < level else '$m4'}")
+        return "$m6"
 
     def write_part(self) -> None:
         """Write the way into the middle of the loading, all other weights being zero."""

@@ -17,11 +17,17 @@ from t10.codelets.matrix.shape import (
     FRAME_INPUT,
     FRAME_OUTPUT,
     FRAME_STATE,
-    SHARE_WORDS,
     Structure,
 )
-from t10.codelets.matrix.share import RECIPROCAL_BITS
-from t10.codelets.matrix.share_code import share_code
+from t10.codelets.matrix.share_code import (
+    FIRST_ROWS,
+    OUT_FIRST,
+    ROWS,
+    X_FIRST,
+    next_segment_code,
+    segments_code,
+    share_code,
+)
 from t10.codelets.matrix.stream import (
     STEPPING,
     WIDE_PARTIALS,
@@ -32,19 +38,17 @@ from t10.codelets.matrix.stream import (
     output_steps,
 )
 from t10.codelets.matrix.twin import Twin
+from t10.codelets.matrix.worker_rounding import rounding_code
 
 REGION_0 = "TMEM_REGION0_BASE_ADDR"
 """An address in no element of the interleaved region: the SDK's name for where a tile's memory begins."""
 PLAIN: frozenset[Access] = frozenset(("packed", *STEPPING))
 
-X_FIRST, OUT_FIRST, ROWS, FIRST_ROWS, X_NEXT, OUT_NEXT = range(SHARE_WORDS)
-"""A worker's share of segments, in the supervisor's frame; the last three as the words that begin at `segment_rows`."""
-
 
 def worker_code(structure: Structure) -> WorkerCode:
     """Return the code of the entries `.Lsetup`, `.Lbegin`, `.Lfirst` and, of evenly spaced rows, `.Lnext`."""
     if structure.engine.rounding:
-        return _Rounding(structure).code()
+        return rounding_code(structure)
     return _Segments(structure).code() if structure.has_segments else _Rows(structure).code()
 
 
@@ -221,153 +225,6 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rounding:
-    """Rows evenly spaced whose sums are rounded: `.Lbegin`, `.Lnext` and `.Lend`, or `.Lbegin` alone, which rounds.
-
-    `.Lfirst` takes the place of `.Lbegin` where sums go on from what the output holds.
-
-    Kept: $m0 input offset of the first row, $m1 address of its sums, $m3 pace, $m8 output address of the first row, $m9
-    its offset, $m11 rows beyond the least of a loop that adds, or, where there may be few, all in $m2; $m7, $m10 jumps
-    where plain pointers step, else $m7 where partials go on after a wide start.
-    """
-
-    structure: Structure
-
-    def code(self) -> WorkerCode:
-        code = WorkerCode()
-        structure = self.structure
-        self._setup(code)
-        code.label(".Lbegin" if structure.begin else ".Lfirst")
-        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_OUTPUT}")
-        code.op("add $m8, $m8, $m9")
-        if structure.begin:
-            code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
-            code.op("add $m6, $m6, $m0")
-            self._loop(code, structure.begin, "begin", adds=False, rounds=structure.end is None)
-        else:
-            self._widen(code)
-            code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
-            access, find = structure.add or structure.end, "add $m6, $m6, $m0"
-            self._loop(code, access, "first", adds=True, rounds=structure.add is None, find=find)
-        if structure.add:
-            code.label(".Lnext")
-            self._loop(code, structure.add, "next", adds=True, rounds=False)
-            code.label(".Lend")
-            self._loop(code, structure.end, "end", adds=True, rounds=True)
-        return code
-
-    def _widen(self, code: WorkerCode) -> None:
-        """Add what makes sums of what rows of the output hold; $m6 counts them, $m10 is free without plain pointers."""
-        structure, kit = self.structure, self.structure.kit
-        jump = "$m7" if structure.needs_jumps else "$m10"
-        if not structure.needs_jumps:
-            _, back = output_steps(kit, structure.engine.words_per_store, by_words=False)
-            code.op(f"ld32 $m10, $mvertex_base, $mzero, {FRAME_STATE}")
-            code.op(f"ld32 $m10, $m10, $mzero, {structure.word('out_row')}")
-            code.op(f"shrs $m10, $m10, {WORD_BYTES.bit_length() - 1}")
-            code.op(f"add $m10, $m10, {-back}")
-        code.op("mov $m6, $m2" if structure.has_few else f"add $m6, $m11, {self._least()}")
-        code.op("mov $m4, $m1")
-        code.op("mov $m5, $m8")
-        n = kit.stores
-        loads = [
-            f"ld64step $a{a}:{a + 1}, $mzero, $m5+=, {jump if a == n - 2 else 1}" for a in range(0, n, 2)
-        ]
-        stores = [f"st64step {('$a4:5', '$a6:7')[k % 2]}, $mzero, $m4+=, 1" for k in range(n)]
-        widened = [f"f16v2tof32 {('$a4:5', '$a6:7')[k % 2]}, $a{k}" for k in range(n)]
-        if n == 2:
-            # The first is widened behind the last load.
-            loads.append("nop")
-        others = ["fnop"] * (len(loads) - 1) + [*widened, "fnop"]
-        code.repeat("$m6", zip([*loads, *stores], others, strict=True))
-
-    def _setup(self, code: WorkerCode) -> None:
-        structure, word, kit = self.structure, self.structure.word, self.structure.kit
-        code.label(".Lsetup")
-        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        share_code(code, structure)
-        for register, name in (("$m0", "x_row"), ("$m9", "out_row")):
-            code.op(f"ld32 $m5, $m8, $mzero, {word(name)}")
-            code.op(f"mul {register}, $m4, $m5")
-        code.op(f"ld32 $m1, $m8, $mzero, {word('sums')}")
-        code.op(f"mul $m4, $m4, {WORD_BYTES * kit.stores}")
-        code.op("add $m1, $m1, $m4")
-        if structure.has_pace:
-            code.op(f"ld32 $m3, $m8, $mzero, {word('pace')}")
-        if structure.is_wide:
-            code.op(f"add $m7, $m1, {WORD_BYTES * WIDE_PARTIALS}")
-        if not structure.has_few:
-            code.op(f"add $m11, $m2, {-self._least()}")
-        if structure.needs_jumps:
-            _, back = output_steps(kit, structure.engine.words_per_store, by_words=False)
-            for register, name, steps in (("$m10", "x_row", kit.words - 1), ("$m7", "out_row", back)):
-                code.op(f"ld32 {register}, $m8, $mzero, {word(name)}")
-                code.op(f"shrs {register}, {register}, {WORD_BYTES.bit_length() - 1}")
-                code.op(f"add {register}, {register}, {-steps}")
-
-    def _least(self) -> int:
-        """Return the least rows of the loop whose count $m11 is: of those that add, if there are any."""
-        structure = self.structure
-        access = structure.add or structure.end or structure.begin
-        return self._stream(access, adds=structure.end is not None, rounds=structure.add is None).least_rows
-
-    def _stream(self, access: Access | None, *, adds: bool, rounds: bool) -> Stream:
-        has_own = self.structure.end is not None and not self.structure.has_few
-        count = "$m2" if has_own and not adds else "$m11"
-        registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "$m4:5", "$m3", count)
-        structure = self.structure
-        return Stream(structure.engine, structure.kit, adds, access or "single", registers, rounds)
-
-    def _loop(
-        self,
-        code: WorkerCode,
-        access: Access | None,
-        entry: str,
-        *,
-        adds: bool,
-        rounds: bool,
-        find: str = "add $m6, $mvertex_base, $m0",
-    ) -> None:
-        """Add a loop over all rows, and one of single rows where they may be fewer than the pipeline takes."""
-        structure, output = self.structure, "$m8" if rounds else "$m1"
-        stream = self._stream(access, adds=adds, rounds=rounds)
-        aux = "" if adds else "setzi $a7, 8"
-        if adds and structure.is_wide:
-            stream.write_wide_start(code, "$m1", find)
-            stream.write(code, f"tapack $m4:5, $m6, $m7, {output}")
-            code.op("exitz $mzero")
-            return
-        if adds:
-            code.op(find)
-        if stream.registers.count == "$m2":
-            code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
-        if structure.has_few:
-            code.op(f"add $m11, $m2, {-stream.least_rows}")
-            code.op(f"brneg $m11, .Lfew_{entry}")
-        if stream.access in STEPPING:
-            code.op("mov $m4, $m1")
-            code.bundles([(f"mov $m5, {output}", aux)])
-        else:
-            # Where nothing is added, what is loaded in the place of partials is not looked at, but must be apart.
-            partials = "$m1" if adds else output
-            code.bundles([(f"tapack $m4:5, $m6, {partials}, {output}", aux)])
-        stream.write(code)
-        code.op("exitz $mzero")
-        if not structure.has_few:
-            return
-        code.label(f".Lfew_{entry}")
-        code.op(f"add $m11, $m11, {stream.least_rows - 1}")
-        code.op(f"brneg $m11, .Ldone_{entry}")
-        code.op("mov $m4, $m1")
-        code.bundles([(f"mov $m5, {output}", aux)])
-        code.label(f".Lrow_{entry}")
-        stream.write_row(code)
-        code.op(f"brnzdec $m11, .Lrow_{entry}")
-        code.label(f".Ldone_{entry}")
-        code.op("exitz $mzero")
-
-
-@dataclass(frozen=True, slots=True)
 class _Segments:
     """Rows in segments: every segment is a loop of its own; addresses and counts come from memory in every launch.
 
@@ -379,45 +236,15 @@ class _Segments:
 
     def code(self) -> WorkerCode:
         code = WorkerCode()
-        self._setup(code)
+        code.label(".Lsetup")
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
+        segments_code(code, self.structure)
         _choose(code, self.structure)
         if self.structure.begin:
             self._launch(code, "begin", adds=False)
         if self.structure.add:
             self._launch(code, "first", adds=True)
         return code
-
-    def _setup(self, code: WorkerCode) -> None:
-        """Add what finds the worker's share: rows and the way from its first segment to the next, kept in the frame."""
-        op, word = code.op, self.structure.word
-        first = self.structure.first_share
-        code.label(".Lsetup")
-        op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
-        share_code(code, self.structure)
-        op(f"ld32 $m7, $m8, $mzero, {word('unit')}")
-        op("mul $m2, $m2, $m7")
-        op("mul $m4, $m4, $m7")
-        op(f"ld32 $m7, $m8, $mzero, {word('reciprocal')}")
-        op("mul $m7, $m4, $m7")
-        op(f"shr $m7, $m7, {RECIPROCAL_BITS}")
-        op(f"ld32 $m5, $m8, $mzero, {word('segment_rows')}")
-        op("mul $m10, $m7, $m5")
-        op("sub $m4, $m4, $m10")
-        op("sub $m5, $m5, $m4")
-        op("min $m5, $m5, $m2")
-        op(f"mul $m9, $m6, {4 * SHARE_WORDS}")
-        op("add $m9, $m9, $mvertex_base")
-        op(f"st32 $m2, $m9, $mzero, {first + ROWS}")
-        op(f"st32 $m5, $m9, $mzero, {first + FIRST_ROWS}")
-        for name, start, next_one in (("x", X_FIRST, X_NEXT), ("out", OUT_FIRST, OUT_NEXT)):
-            op(f"ld32 $m0, $m8, $mzero, {word(f'{name}_row')}")
-            op("mul $m1, $m4, $m0")
-            op(f"ld32 $m0, $m8, $mzero, {word(f'{name}_segment')}")
-            op("mul $m10, $m7, $m0")
-            op("add $m10, $m10, $m1")
-            op(f"st32 $m10, $m9, $mzero, {first + start}")
-            op("sub $m10, $m0, $m1")
-            op(f"st32 $m10, $m9, $mzero, {first + next_one}")
 
     def _launch(self, code: WorkerCode, entry: str, *, adds: bool) -> None:
         n = "_add" if adds else ""
@@ -441,24 +268,12 @@ class _Segments:
         stream.write(code)
         code.label(f".Lended{n}")
         code.op(f"brz $m0, .Ldone{n}")
-        self._next_segment(code)
+        next_segment_code(code, self.structure)
         code.op(f"bri .Lsegment{n}")
         if self.structure.has_few:
             self._few(code, stream, n)
         code.label(f".Ldone{n}")
         code.op("exitz $mzero")
-
-    def _next_segment(self, code: WorkerCode) -> None:
-        """Add the way to the next segment: the first time as the share says, then from segment to segment."""
-        first = self.structure.first_share
-        words = self.structure.word("segment_rows") - (first + FIRST_ROWS)
-        code.op(f"ld32 $m4, $m10, $mzero, {first + X_NEXT}")
-        code.op(f"ld32 $m5, $m10, $mzero, {first + OUT_NEXT}")
-        code.op(f"add $m10, $m8, {4 * words}")
-        code.op("add $m6, $m6, $m4")
-        code.op("add $m7, $m7, $m5")
-        code.op(f"ld32 $m2, $m10, $mzero, {first + FIRST_ROWS}")
-        code.op("min $m2, $m2, $m0")
 
     def _stream(self, *, adds: bool) -> Stream:
         access = self.structure.add if adds else self.structure.begin

@@ -22,7 +22,7 @@ import numpy as np
 
 from t10.codelets.matrix.product import LEVELS_OF_ROWS
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.products import hands_on_rounded, is_product
+from t10.core.products import SUMS_BYTES, hands_on_rounded, is_product
 from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.product_axes import (
@@ -41,7 +41,7 @@ Cut = Literal["", "columns", "lines"]
 IMPOSSIBLE = 1 << 40
 """Cycles of a box that no way computes."""
 MOST_SCRATCH_BYTES = 1 << 16
-WORD_BYTES = 8
+WORD_BYTES, F32_BYTES = 8, 4
 ENGINES = {
     ("f16", "f32"): Engine(phases=4, columns=8, per_word=4, per_store=2),
     ("f16", "f16"): Engine(phases=4, columns=16, per_word=4, per_store=4),
@@ -154,7 +154,7 @@ class _Way:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
         columns, inner = self._columns(), self._inner()
         rows = self._row_loops()
-        if len(rows) > self._most_rows:
+        if len(rows) > LEVELS_OF_ROWS:
             # Every point of the others takes launches of its own.
             n_rows = reduce(np.multiply, [loop.extent for loop in rows])
             own = reduce(np.multiply, self._longest(rows))
@@ -178,8 +178,9 @@ class _Way:
         # Lines that are copied may become one.
         sums = chosen(lies, inner.sums, inner.apart)
         deep = chosen(lies, words, -(-inner.sums // inner.apart) * words)
-        kit, blocks = np.minimum(deep, BLOCK_WORDS), sums * -(-deep // BLOCK_WORDS)
-        is_second = both(deep > BLOCK_WORDS, deep % BLOCK_WORDS > 0)
+        most_words = chosen(lies, _even_words(words), BLOCK_WORDS) if engine.rounds else BLOCK_WORDS
+        kit, blocks = np.minimum(deep, most_words), sums * -(-deep // most_words)
+        is_second = both(deep > most_words, deep % most_words > 0)
         dense = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, kit)
         step = chosen(copies_w, dense, columns.step // engine.per_word)
         is_wide = both(np.logical_not(copies_w), columns.step % (2 * engine.per_word) == 0)
@@ -190,12 +191,14 @@ class _Way:
         )
         first = np.maximum(new if self.in_windows else most, chosen(columns.overlaps, 0, MOVES))
         left = _load(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
-        load = np.maximum(deep // BLOCK_WORDS, 1) * first + chosen(is_second, left, 0)
+        load = np.maximum(deep // most_words, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
         row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
+        # Blocks of a sum that is rounded are of as many words.
+        row_words = row_words // -(-row_words // BLOCK_WORDS) if engine.rounds else row_words
         slots = launches(
             engine,
-            self._rows(self._row_loops(), lies),
+            self._in_room(self._rows(self._row_loops(), lies), columns.width),
             columns.n,
             np.minimum(row_words, BLOCK_WORDS),
             blocks > 1,
@@ -204,16 +207,14 @@ class _Way:
         is_deep = either(blocks > 1, copies_w)
         turn, between = _pauses(columns, slots, blocks > 1)
         work = N_WORKERS * (slots.begin + (blocks - 1) * slots.add)
-        if engine.rounds:
-            # Their last results leave sooner.
-            work = work - chosen(blocks > 1, N_WORKERS, 0)
+        # Last results that are rounded leave sooner.
+        work = work - chosen(blocks > 1, N_WORKERS, 0) if engine.rounds else work
         cycles = VERTEX - turn + columns.outs * (blocks * (LAUNCH + turn) + sums * load + work)
         cycles = cycles + chosen(is_deep, SUMS + (columns.outs - 1) * between, columns.outs * ONE_SUM)
-        # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own.
+        # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own,
+        # but in sums that the last block rounds.
         passes = lies if len(self.spec.reduction_axes) > 1 else np.logical_not(both(copies_x, copies_w))
-        is_second = both(is_second, passes)
-        # Sums that their last block rounds have one pass.
-        fit = both(columns.fit, np.logical_not(is_second)) if engine.rounds else columns.fit
+        is_second = never(is_second) if engine.rounds else both(is_second, passes)
         cycles = cycles + chosen(is_second, SECOND_PASS + N_WORKERS * columns.outs * slots.again, 0)
         result: Column = IMPOSSIBLE
         for x_slots, w_slots in self._copies(columns, inner):
@@ -227,7 +228,7 @@ class _Way:
             copies_w, self._weight_lines(columns, inner) * inner.n, 0
         )
         fits = held * (WORD_BYTES // engine.per_word) <= MOST_SCRATCH_BYTES
-        return chosen(both(fit, inner.n > 1, fits), result, IMPOSSIBLE)
+        return chosen(both(columns.fit, inner.n > 1, fits), result, IMPOSSIBLE)
 
     @property
     def _one(self) -> Column:
@@ -316,7 +317,7 @@ class _Way:
 
     def _rows(self, loops: Sequence[WalkLoop], lies: Column) -> Rows:
         """Return the rows of a launch: the two longest loops."""
-        if len(loops) > self._most_rows:
+        if len(loops) > LEVELS_OF_ROWS:
             nothing = self._one * 0
             longest = self._longest(loops)
             return Rows(reduce(np.multiply, longest), [WalkLoop(n, (nothing, nothing)) for n in longest])
@@ -325,14 +326,28 @@ class _Way:
             loops = [WalkLoop(one.extent, (chosen(lies, one.steps[0], 0), one.steps[1])) for one in loops]
         return Rows(reduce(np.multiply, [loop.extent for loop in loops]), loops)
 
-    @property
-    def _most_rows(self) -> int:
-        """Return how many loops of rows a launch walks."""
-        return 1 if self.engine.rounds else LEVELS_OF_ROWS
+    def _in_room(self, rows: Rows, width: Column) -> Rows:
+        """Return the rows of a launch where sums may have room of their own: more than it holds are in one segment.
+
+        They take turns, in launches of whole segments or of parts of one, whichever is faster.
+        """
+        if not self.engine.rounds or len(rows.loops) == 1:
+            return rows
+        is_over = rows.n * width * F32_BYTES > SUMS_BYTES
+        loops = zip(rows.loops, (rows.n, 1), strict=True)
+        return Rows(
+            rows.n,
+            [
+                WalkLoop(
+                    chosen(is_over, n, loop.extent), tuple([chosen(is_over, 0, step) for step in loop.steps])
+                )
+                for loop, n in loops
+            ],
+        )
 
     def _longest(self, loops: Sequence[WalkLoop]) -> Sequence[Column]:
         """Return the extents of the loops that a launch walks, the longest ones."""
-        return _two_longest([loop.extent for loop in loops])[: self._most_rows]
+        return _two_longest([loop.extent for loop in loops])
 
     def _points(self) -> Column:
         """Return how many elements of the streaming input there are, at least."""
@@ -464,6 +479,12 @@ def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column
     sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
     turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
     return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
+
+
+def _even_words(words: Column) -> Column:
+    """Return how many words of a line a block has at most where all blocks have as many."""
+    thirds = chosen(words % 3 == 0, 3, chosen(words % 2 == 0, 2, 1))
+    return chosen(words % BLOCK_WORDS == 0, BLOCK_WORDS, thirds)
 
 
 def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:

@@ -30,6 +30,8 @@ FEW_BEGIN, FEW_ADD = 14, 8
 """Slots of launches of single rows, besides the rows."""
 SEGMENTS, SEGMENT, FEW_SEGMENT = 3, 13, 19
 """Slots of a launch with segments, and of each of them besides its pipeline, or its single rows."""
+SEGMENTS_ROUNDING, FEW_SEGMENT_ROUNDING = SEGMENTS - 2, FEW_SEGMENT - 3
+"""The same where sums have room of their own: launches in which they grow do not look at the output."""
 TWINS, TWIN_BEGIN = 9, 3
 """Slots of two rows of one column, and what their loops that begin sums take besides; those that add take one more."""
 FAR_APART = 1 << 10
@@ -150,8 +152,8 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
         return Launches(begin_slots, add_slots, setup, FIRST, is_even, spread)
     has_segments = rows.has_segments
     return Launches(
-        chosen(has_segments, _segments(rows, begin), begin_slots),
-        chosen(has_segments, np.minimum(*(_segments(rows, add) for add in adds)), add_slots),
+        chosen(has_segments, _segments(engine, rows, begin), begin_slots),
+        chosen(has_segments, np.minimum(*(_segments(engine, rows, add) for add in adds)), add_slots),
         chosen(has_segments, SETUP + SETUP_SEGMENTS, setup),
         chosen(has_segments, 0, FIRST),
         both(is_even, np.logical_not(has_segments)),
@@ -187,8 +189,9 @@ def _add_loop(
     return Loop(each, fixed, 2 * steps + 3 + 2 * accesses - stores, chosen(stores < 3, 4, 3))
 
 
-def _segments(rows: Rows, loop: Loop) -> Column:
+def _segments(engine: Engine, rows: Rows, loop: Loop) -> Column:
     """Return the slots of a launch over segments, of which workers take rows, or whole segments."""
+    first, few = (SEGMENTS_ROUNDING, FEW_SEGMENT_ROUNDING) if engine.rounds else (SEGMENTS, FEW_SEGMENT)
     length, most, lines = rows.length, rows.most, rows.n // rows.length
     is_even = rows.n % N_WORKERS == 0
     # Somebody's share goes on from one segment to the next; who takes a row less may be the one.
@@ -197,8 +200,8 @@ def _segments(rows: Rows, loop: Loop) -> Column:
     goes_on = np.minimum(cuts, 1)
     pieces = chosen(most <= length, 1 + goes_on, -(-(lines + cuts) // N_WORKERS))
     own = most - chosen(is_even, 0, goes_on)
-    alone = own * loop.single + pieces * FEW_SEGMENT
+    alone = own * loop.single + pieces * few
     piece = SEGMENT + loop.fixed
     shared = chosen(np.minimum(length, most) < loop.shortest, alone, own * loop.each + pieces * piece)
-    line = chosen(length < loop.shortest, length * loop.single + FEW_SEGMENT, length * loop.each + piece)
-    return SEGMENTS + np.minimum(shared, -(-lines // N_WORKERS) * line)
+    line = chosen(length < loop.shortest, length * loop.single + few, length * loop.each + piece)
+    return first + np.minimum(shared, -(-lines // N_WORKERS) * line)
