@@ -279,7 +279,7 @@ def n_rows_each(graph: FusionGraph, nest: Nest) -> int:
     if len(windows) == len(body_reads):
         return 0
     (weights,) = (read for read in body_reads if read not in windows)
-    n_features = _n_elements(graph, weights.value) // n_terms(nest)
+    n_features = max(_n_elements(graph, weights.value) // n_terms(nest), 1)
     walked = [{term.axis for dim in read.dims for term in dim.terms} for read in body_reads]
     batch = set[int].intersection(*walked)
     n_groups = prod(

@@ -80,3 +80,22 @@ func.func @few_rows_in_a_batch(%x: tensor<12x2x64xf16>, %w: tensor<12x64x32xf16>
   %y = linalg.batch_matmul ins(%x, %w : tensor<12x2x64xf16>, tensor<12x64x32xf16>) outs(%init : tensor<12x2x32xf16>) -> tensor<12x2x32xf16>
   return %y : tensor<12x2x32xf16>
 }
+
+// -----
+
+// Windows of which the other factor knows nothing: a sum of it times one feature is as any other.
+// CHECK-LABEL: func.func @windows_of_one_factor
+// CHECK: rtensor.operator
+func.func @windows_of_one_factor(%x: tensor<80xf16>, %w: tensor<12xf16>, %n: tensor<21xf16>) -> tensor<12x60xf16> {
+  %z = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<12x60xf16>
+  %i = linalg.fill ins(%z : f16) outs(%e : tensor<12x60xf16>) -> tensor<12x60xf16>
+  %c = linalg.generic {indexing_maps = [affine_map<(f, i, k) -> (i + k)>, affine_map<(f, i, k) -> (f)>, affine_map<(f, i, k) -> (k)>, affine_map<(f, i, k) -> (f, i)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x, %w, %n : tensor<80xf16>, tensor<12xf16>, tensor<21xf16>) outs(%i : tensor<12x60xf16>) {
+    ^bb0(%a: f16, %b: f16, %u: f16, %s: f16):
+      %m = arith.mulf %a, %b : f16
+      %t = arith.addf %s, %m : f16
+      linalg.yield %t : f16
+  } -> tensor<12x60xf16>
+  return %c : tensor<12x60xf16>
+}

@@ -222,6 +222,23 @@ def biased(folder: Path, n_rows: int = ROWS) -> Path:
     return path
 
 
+def check_on_all_engines(
+    executable: t10.Executable, x: Array, expected: Array, allowed: float, folder: Path
+) -> None:
+    """Run on all engines: numbers are within what is allowed, cycles are those of the plan."""
+    write_program(executable, lowered(executable), folder)
+    tiles = run_on_tiles(executable, {"x": x})
+    assert tiles.cycles == executable.report().total_cycles
+    found = {
+        "plan": executable.run({"x": x})["y"],
+        "iss": tiles.outputs["y"],
+        "poplar-host": run_on_host(executable, folder, {"x": x})["y"],
+    }
+    largest = np.abs(expected).max()
+    for engine, value in found.items():
+        assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+
+
 def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path) -> None:
     path = biased(tmp_path)
     executable = t10.compile(path, chip="test-16", partials="mixed", program=True)
@@ -239,17 +256,7 @@ def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path)
     expected = reference.outputs({"x": x})["y"]
     allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
     assert error / 4 < allowed < 4 * error
-    write_program(executable, lowered(executable), tmp_path)
-    tiles = run_on_tiles(executable, {"x": x})
-    assert tiles.cycles == executable.report().total_cycles
-    found = {
-        "plan": executable.run({"x": x})["y"],
-        "iss": tiles.outputs["y"],
-        "poplar-host": run_on_host(executable, tmp_path, {"x": x})["y"],
-    }
-    largest = np.abs(expected).max()
-    for engine, value in found.items():
-        assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+    check_on_all_engines(executable, x, expected, allowed, tmp_path)
 
 
 def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: int = 16) -> Path:
@@ -289,18 +296,8 @@ def test_convolutions_hand_on_f16_on_all_engines(tmp_path: Path, stride: int, di
     reference = OnnxRuntime(load_onnx(path), path)
     expected = reference.outputs({"x": x})["y"]
     allowed = Allowance(reference, allowed_errors(executable.plan)).of({"x": x})["y"]
-    write_program(executable, lowered(executable), tmp_path)
-    tiles = run_on_tiles(executable, {"x": x})
-    assert tiles.cycles == executable.report().total_cycles
-    assert tiles.cycles < t10.compile(path, chip="test-16").report().total_cycles
-    found = {
-        "plan": executable.run({"x": x})["y"],
-        "iss": tiles.outputs["y"],
-        "poplar-host": run_on_host(executable, tmp_path, {"x": x})["y"],
-    }
-    largest = np.abs(expected).max()
-    for engine, value in found.items():
-        assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
+    check_on_all_engines(executable, x, expected, allowed, tmp_path)
+    assert executable.report().total_cycles < t10.compile(path, chip="test-16").report().total_cycles
 
 
 def test_mixed_partials_leave_few_features_alone(tmp_path: Path) -> None:
