@@ -143,13 +143,13 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
     monkeypatch.setattr(states, "WIDE", few)
     made = planning(graph, CHIP, FEW)
     due = made.planner.best(made.room_bytes)
-    moved: Callable[..., int] = vars(costs.JointCosts)["_moved"]
+    moved: Callable[..., tuple[int, int]] = vars(costs.JointCosts)["_moved"]
 
     def partly_moved(
         self: costs.JointCosts, step: int, number: int, state: int, layouts: Any, counted: costs.Counted
-    ) -> int:
-        cycles = moved(self, step, number, state, layouts, "exact")
-        return {"rough": 0, "fine": cycles // 2, "exact": cycles}[counted]
+    ) -> tuple[int, int]:
+        cycles, begins = moved(self, step, number, state, layouts, "exact")
+        return {"rough": (0, 0), "fine": (cycles // 2, begins // 2), "exact": (cycles, begins)}[counted]
 
     monkeypatch.setattr(costs.JointCosts, "_moved", partly_moved)
     made = planning(graph, CHIP, FEW)

@@ -51,16 +51,38 @@ def test_traffic_is_that_of_the_route(first: int) -> None:
     assert n_counted > PER_TEST * 0.7
 
 
+def test_relayouts_of_an_operator_share_a_phase_and_set_ups_do_not() -> None:
+    chip = COST.chip
+    begin = chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles - chip.fragment_cycles
+    saved: dict[str, set[int]] = {"relayout": set(), "setup": set()}
+    for seed in range(PER_TEST):
+        case = random_moves.random_arriving(seed)
+        mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
+        alone = mover.arrival(*arguments, "")
+        behind = mover.arrival(*arguments, "", before=(replace(alone, received_bytes=4),))
+        still = mover.arrival(*arguments, "", before=(replace(alone, received_bytes=0),))
+        other = {"relayout": "setup", "setup": "relayout"}[alone.kind]
+        apart = mover.arrival(*arguments, "", before=(replace(alone, kind=other, received_bytes=4),))
+        assert still == apart == alone
+        joins = alone.kind == "relayout" and alone.received_bytes > 0
+        assert alone.cycles - behind.cycles == (begin if joins else 0)
+        assert mover.exact(*arguments) == (
+            (alone.cycles - begin, begin) if alone.received_bytes else (alone.cycles, 0)
+        )
+        saved[alone.kind].add(alone.cycles - behind.cycles)
+    assert saved == {"relayout": {0, begin}, "setup": {0}}
+
+
 @pytest.mark.parametrize("first", range(0, N_CASES, PER_TEST))
 def test_bounds_are_not_above_what_an_arrival_takes(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrivals, "BOUND_PIECES", 0)
     for seed in range(first, first + PER_TEST):
         case = random_moves.random_arriving(seed)
         mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
-        bound = mover.bound(*arguments)
+        bound = sum(mover.bound(*arguments))
         cycles = mover.arrival(*arguments, "").cycles
         assert bound <= cycles, f"seed {seed}"
-        assert mover.bound(*arguments) == cycles
+        assert sum(mover.bound(*arguments)) == cycles
 
 
 @pytest.mark.parametrize("first", range(0, N_CASES, PER_TEST))
@@ -76,7 +98,7 @@ def test_bounds_by_some_of_what_a_core_takes_are_not_above_it(
         bounds: list[int] = []
         for most in (1, 3, 9, arrivals.CORE_PIECES):
             monkeypatch.setattr(arrivals, "CORE_PIECES", most)
-            bounds.append(mover_of(case).bound(*arguments))
+            bounds.append(sum(mover_of(case).bound(*arguments)))
         assert max(bounds) <= cycles, f"seed {seed}: {bounds}"
         n_less += bounds[0] < bounds[-1]
         monkeypatch.setattr(arrivals, "CORE_PIECES", 1 << 14)
@@ -97,7 +119,8 @@ def test_bounds_of_many_pairs_are_those_of_each() -> None:
         mover = mover_of(case)
         if seed % 2:
             mover.traffic(case.spec, case.plan, case.number, even)
-        found = mover.bounds(case.spec, plans, case.number, layouts, pairs).tolist()
+        cycles, begins = mover.bounds(case.spec, plans, case.number, layouts, pairs)
+        found = list(zip(cycles.tolist(), begins.tolist(), strict=True))
         chosen: list[tuple[int, int]] = [(int(plan), int(place)) for plan, place in pairs]
         expected = [mover.bound(case.spec, plans[p], case.number, layouts[place]) for p, place in chosen]
         assert found == expected, f"seed {seed}"
@@ -177,7 +200,7 @@ def test_weights_of_any_size_are_counted() -> None:
 def test_a_bound_of_much_is_quick_and_close() -> None:
     case, _ = large(1000)
     mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
-    bound = mover.bound(*arguments)
+    bound = sum(mover.bound(*arguments))
     cycles = mover.arrival(*arguments, "").cycles
     assert 0.9 * cycles < bound <= cycles
 
@@ -318,7 +341,7 @@ def test_bounds_know_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
             cycles.append(Mover(case.graph, cost, 64).arrival(*arguments, "").cycles)
             for most in (2, 9, arrivals.CORE_PIECES):
                 monkeypatch.setattr(arrivals, "CORE_PIECES", most)
-                bounds.append(Mover(case.graph, cost, 64).bound(*arguments))
+                bounds.append(sum(Mover(case.graph, cost, 64).bound(*arguments)))
                 assert bounds[-1] <= cycles[-1]
             monkeypatch.setattr(arrivals, "CORE_PIECES", 1 << 14)
         assert cycles[0] <= cycles[1]
@@ -338,5 +361,5 @@ def test_a_core_without_a_partner_that_has_a_part_itself_is_bounded(
     case = _read_rows((m, 12, 464), [3, 3, 2], [0, 2, 1], [13, 2])
     arguments = (case.spec, case.plan, case.number, case.layouts)
     mover = mover_of(case)
-    bound = mover.bound(*arguments)
+    bound = sum(mover.bound(*arguments))
     assert bound <= mover.arrival(*arguments, "").cycles

@@ -91,8 +91,11 @@ class LoadCosts(Protocol):
         """Return the rates, None for a model that does not look closer."""
         ...
 
-    def move_cycles(self, loads: Loads) -> int:
-        """Return the cycles of an exchange phase with these loads, and of the work inside cores around it."""
+    def move_cycles(self, loads: Loads, *, is_joined: bool = False) -> int:
+        """Return the cycles of an exchange phase with these loads, and of the work inside cores around it.
+
+        What `is_joined` to transfers that end just before is part of their phase, which began with them.
+        """
         ...
 
 
@@ -108,10 +111,13 @@ class ArrivalCosts:
         self._close = costs if isinstance(costs, LoadCosts) and rates is not None else None
         self.rates = rates
 
-    def cycles(self, moved: Traffic, item_bytes: int) -> int:
-        """Return the cycles of an arrival that moves elements of `item_bytes`."""
+    def cycles(self, moved: Traffic, item_bytes: int, *, is_joined: bool = False) -> int:
+        """Return the cycles of an arrival that moves elements of `item_bytes`, by itself or joined to others.
+
+        Models that do not look at loads count a phase for every arrival.
+        """
         if self._close is not None:
-            return self._close.move_cycles(moved.loads)
+            return self._close.move_cycles(moved.loads, is_joined=is_joined)
         n_bytes = max(moved.received_elements, moved.sent_elements) * item_bytes
         cycles = self._plain.exchange_cycles(n_bytes, moved.fragments, neighbour=False)
         return cycles + self._plain.copy_cycles(moved.copied_elements * item_bytes)

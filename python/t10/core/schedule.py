@@ -103,7 +103,8 @@ class Arrival:
     """How operand number `operand` gets to its cores before the operator runs, and what that moves.
 
     `in_place`: it already lies there, in buffer `buffer`. `relayout` (activations) and `setup` (weights): copied
-    from the layouts of the values it reads into `buffer`. `received_bytes`/`sent_bytes`: most of any core.
+    from the layouts of the values it reads into `buffer`. `received_bytes`/`sent_bytes`: most of any core. Relayouts of
+    an operator share one exchange phase, every set-up is one of its own; `cycles` are what each adds.
     """
 
     operand: int
@@ -118,6 +119,11 @@ class Arrival:
     def is_resident(self) -> bool:
         """Return whether the operand is a weight that is used in the buffer in which it rests."""
         return self.kind == "in_place" and self.buffer.startswith("idle:")
+
+
+def is_joined(kind: ArrivalKind, before: Iterable[Arrival]) -> bool:
+    """Return whether an arrival of an operator is part of an exchange phase that one before it began."""
+    return kind == "relayout" and any(each.kind == kind and each.received_bytes for each in before)
 
 
 @dataclass(frozen=True, slots=True)

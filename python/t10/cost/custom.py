@@ -240,10 +240,10 @@ class CustomCostModel(PlainForms):
         """Return the rates at which loads are counted, None where the base model does not ask for loads."""
         return self.base.move_rates if isinstance(self.base, LoadCosts) else None
 
-    def move_cycles(self, loads: Loads) -> int:
+    def move_cycles(self, loads: Loads, *, is_joined: bool = False) -> int:
         """Return the cycles of a relayout or set-up with these loads, by a base model that has `move_rates`."""
         assert isinstance(self.base, LoadCosts)
-        return self.base.move_cycles(loads)
+        return self.base.move_cycles(loads, is_joined=is_joined)
 
     def shift_cycles_many(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one shift for every candidate."""

@@ -37,10 +37,15 @@ def exchange_rates(chip: ChipSpec) -> MoveRates:
     )
 
 
-def phase_cycles(chip: ChipSpec, loads: Loads, *, is_neighbour: bool = False) -> int:
-    """Return the cycles of a phase with these loads, work inside cores included; `is_neighbour`: along rings."""
+def phase_cycles(chip: ChipSpec, loads: Loads, *, is_neighbour: bool = False, is_joined: bool = False) -> int:
+    """Return the cycles of a phase with these loads, work inside cores included; `is_neighbour`: along rings.
+
+    Where it `is_joined` to transfers that end just before, it has begun with these: no core waits for others again.
+    """
     total = 0
-    if loads.port_cycles:
+    if is_joined:
+        total += loads.port_cycles
+    elif loads.port_cycles:
         # The first fragment's control is part of the set-up.
         latency = chip.latency_neighbour_cycles if is_neighbour else chip.latency_any_cycles
         total += chip.sync_cycles + chip.setup_cycles + latency

@@ -104,9 +104,9 @@ class IpuCostModel(PlainForms):
         """Return the rates at which loads of relayouts and set-ups are counted."""
         return replace(exchange_rates(self.chip), links=self.chip.links)
 
-    def move_cycles(self, loads: Loads) -> int:
-        """Return the cycles of a relayout or set-up with these loads."""
-        return phase_cycles(self.chip, loads)
+    def move_cycles(self, loads: Loads, *, is_joined: bool = False) -> int:
+        """Return the cycles of a relayout or set-up with these loads; see `phase_cycles`."""
+        return phase_cycles(self.chip, loads, is_joined=is_joined)
 
     @property
     def _bounds_steps(self) -> bool:

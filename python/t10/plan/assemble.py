@@ -296,10 +296,7 @@ def assemble(
         if progress:
             progress("schedule", step, len(graph.operators))
         priced = front[choice.plan]
-        arrivals = tuple(
-            arrival_of(context, step, number, priced.plan, layouts, is_counted=is_counted)
-            for number in range(len(spec.operands))
-        )
+        arrivals = arrivals_of(context, step, priced.plan, layouts, is_counted=is_counted)
         layout = output_layout(spec, priced.plan)
         layouts[spec.output.name] = layout
         key = id(front), choice.plan
@@ -323,24 +320,27 @@ def assemble(
     )
 
 
-def arrival_of(
+def arrivals_of(
     context: Context,
     step: int,
-    number: int,
     plan: OperatorPlan,
     layouts: Mapping[str, ValueLayout],
     *,
     is_counted: bool = True,
-) -> Arrival:
-    """Return how one operand gets to its cores."""
-    buffer = place_of(context, step, number, plan, layouts)
-    if buffer is not None:
-        return Arrival(number, "in_place", buffer)
+) -> tuple[Arrival, ...]:
+    """Return how the operands of an operator get to its cores."""
     spec = context.graph.operators[step]
-    copy = f"operand:{spec.name}:{number}"
-    if not is_counted:
-        return Arrival(number, "relayout", copy)
-    return context.mover.arrival(spec, plan, number, layouts, copy)
+    found: tuple[Arrival, ...] = ()
+    for number in range(len(spec.operands)):
+        buffer = place_of(context, step, number, plan, layouts)
+        copy = f"operand:{spec.name}:{number}"
+        if buffer is not None:
+            found += (Arrival(number, "in_place", buffer),)
+        elif is_counted:
+            found += (context.mover.arrival(spec, plan, number, layouts, copy, before=found),)
+        else:
+            found += (Arrival(number, "relayout", copy),)
+    return found
 
 
 def place_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -49,7 +49,7 @@ LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
 LESS = (0.0, 1 / 8, 1 / 4, 1 / 2)
 """By how many pairs of memory elements further choices have less; each takes at least a byte less than the last."""
-MANY_OPERATORS, MANY_LESS = 32, (1 / 16, 1 / 4)
+MANY_OPERATORS, MANY_LESS = 32, (1 / 16, 1 / 4, 1, 2)
 """What models of more operators have less."""
 
 
@@ -417,12 +417,12 @@ def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
     operators: list[ScheduledOperator] = []
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         active = scheduled.active
-        arrivals = tuple(
-            arrival
-            if arrival.kind == "in_place"
-            else context.mover.arrival(spec, active.plan, arrival.operand, layouts, arrival.buffer)
-            for arrival in scheduled.arrivals
-        )
+        arrivals: tuple[Arrival, ...] = ()
+        for each in scheduled.arrivals:
+            if each.kind != "in_place":
+                where = each.operand, layouts, each.buffer
+                each = context.mover.arrival(spec, active.plan, *where, before=arrivals)
+            arrivals += (each,)
         layouts[spec.output.name] = scheduled.output_layout
         priced = replace(active, cycles=cycles_of(cost, spec, active.plan, arrivals))
         operators.append(replace(scheduled, active=priced, arrivals=arrivals))
@@ -437,19 +437,22 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
     homes = {value.name: f"idle:{value.name}" for value in graph.weights}
     homes |= {value.name: f"input:{value.name}" for value in graph.inputs}
 
-    def arrived(arrival: Arrival, spec: OperatorSpec, active: OperatorPlan) -> Arrival:
+    def arrived(
+        arrival: Arrival, spec: OperatorSpec, active: OperatorPlan, before: Sequence[Arrival]
+    ) -> Arrival:
         if arrival.kind == "in_place":
             return arrival
         sources = graph.sources_of(operand_of(spec, arrival.operand).name)
         shared = shared_places(places[arrival.buffer], [places[homes[source]] for source in sources])
         if shared is None:
             return arrival
-        return mover.arrival(spec, active, arrival.operand, layouts, arrival.buffer, shared)
+        return mover.arrival(spec, active, arrival.operand, layouts, arrival.buffer, shared, before)
 
     operators: list[ScheduledOperator] = []
     for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
         active = scheduled.active
-        arrivals = tuple([arrived(each, spec, active.plan) for each in scheduled.arrivals])
+        numbered = enumerate(scheduled.arrivals)
+        arrivals = tuple([arrived(a, spec, active.plan, scheduled.arrivals[:n]) for n, a in numbered])
         layouts[spec.output.name] = scheduled.output_layout
         homes[spec.output.name] = f"value:{spec.output.name}"
         priced = replace(

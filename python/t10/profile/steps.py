@@ -6,7 +6,7 @@ exchange. A check of prices: what placement did not grant shows here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ from t10.core.tile import TileRange
 from t10.core.vertex_nest import Lie, different_offsets, tasks
 from t10.emit.builder import Job
 from t10.emit.link import Parts, buffer_of
-from t10.sim.device.phase import ExchangeModel, pattern_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, Relayouts, pattern_time
 
 Progress = Callable[[str, int, int], None]
 
@@ -42,18 +42,20 @@ def timed(
         jobs[name] = clock.job(job)
     copies = {name: clock.copy(copy) for name, copy in builder.copies.items()}
 
-    def cycles(step: Step) -> int:
+    def cycles(step: Step, relayouts: Relayouts) -> int:
         match step:
             case Execute(name):
                 return jobs[name]
             case Exchange(name):
-                return copies[name]
+                return relayouts.time(builder.copies[name].kind, copies[name]).cycles
             case _:
-                return sum(cycles(each) for each in step.body) * step.count
+                return sum(cycles(each, relayouts) for each in step.body) * step.count
 
-    return {
-        each.operator: tuple(sum(map(cycles, steps)) for steps in each.statements) for each in parts.operators
-    }
+    def of_operator(statements: Sequence[Sequence[Step]]) -> tuple[int, ...]:
+        relayouts = Relayouts(ExchangeModel(chip))
+        return tuple(sum(cycles(step, relayouts) for step in steps) for steps in statements)
+
+    return {each.operator: of_operator(each.statements) for each in parts.operators}
 
 
 @dataclass(slots=True)
@@ -64,7 +66,7 @@ class _Clock:
     chip: ChipSpec
     places: Mapping[str, TileRange]
     _jobs: dict[tuple[int, Lie], int | None] = field(default_factory=dict[tuple[int, Lie], "int | None"])
-    _copies: dict[object, int] = field(default_factory=dict[object, int])
+    _copies: dict[object, PhaseTime] = field(default_factory=dict[object, PhaseTime])
 
     def job(self, job: Job) -> int:
         """Return the cycles of a compute set's slowest vertex and of its launch."""
@@ -84,8 +86,8 @@ class _Clock:
         cycles = self._jobs[key]
         return job.cycles if cycles is None else cycles
 
-    def copy(self, copy: Copy) -> int:
-        """Return the cycles of an exchange phase; where it lies matters only if it reads and writes one element."""
+    def copy(self, copy: Copy) -> PhaseTime:
+        """Return what an exchange takes by itself; where it lies matters only if it reads and writes one element."""
         sources = [self.places[name] for name in copy.sources]
         target = self.places[copy.target]
         base = self.chip.memory_base
@@ -101,5 +103,5 @@ class _Clock:
                 source_offsets=offsets,
                 target_offset=target.address_bytes - base,
                 is_neighbour=copy.kind == "shift",
-            ).cycles
+            )
         return self._copies[key]

@@ -59,6 +59,8 @@ class Execution:
     positions: list[AxisSizes] = field(init=False)
     owners: Groups | None = None
     phase: Phase = "arrive"
+    has_relaid: bool = False
+    """Whether something arrived from other cores by a relayout: further ones are part of its exchange phase."""
     is_filled: bool = False
     touched: set[AxisSizes] = field(default_factory=set[AxisSizes])
     """Positions along the parallel axes at which sub-tasks were executed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import Literal
 
 from t10.core import geometry, movement
 from t10.core.chunks import chunk_slots
@@ -31,7 +32,6 @@ from t10.sim.epilogue import run_epilogue
 from t10.sim.execution import Execution
 from t10.sim.partition import Partition
 from t10.sim.reduce import all_reduce, reduce_scatter, reduction_groups
-from t10.sim.result import PhaseKind
 from t10.sim.shift import shift, shift_across
 
 
@@ -71,10 +71,15 @@ def _arrived(run: Execution, operand: Operand, arrival: Arrival) -> Partition:
     )
 
 
-def _charge_arrival(run: Execution, kind: PhaseKind, moved: movement.Traffic, element_bytes: int) -> None:
+def _charge_arrival(
+    run: Execution, kind: Literal["relayout", "setup"], moved: movement.Traffic, element_bytes: int
+) -> None:
     """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
-    cycles = movement.ArrivalCosts(run.machine.cost).cycles(moved, element_bytes)
+    costs = movement.ArrivalCosts(run.machine.cost)
+    is_relayout = kind == "relayout"
+    cycles = costs.cycles(moved, element_bytes, is_joined=is_relayout and run.has_relaid)
+    run.has_relaid |= is_relayout and moved.received_elements > 0
     run.charge(kind, cycles, moved.total_elements * element_bytes, most)
 
 

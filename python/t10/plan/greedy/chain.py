@@ -19,7 +19,7 @@ from t10.cost.operator import operator_cycles, output_chunk
 from t10.plan.assemble import (
     Context,
     Front,
-    arrival_of,
+    arrivals_of,
     cycles_of,
     input_layouts,
     output_layout,
@@ -148,7 +148,7 @@ def _exact_cycles(context: Context, walk: _Walk, step: int, plan: OperatorPlan, 
         **owned_layouts(context, step, plan, level),
         **read_layouts(context, step, plan),
     }
-    arrivals = tuple(arrival_of(context, step, number, plan, layouts) for number in range(len(spec.operands)))
+    arrivals = arrivals_of(context, step, plan, layouts)
     return cycles_of(context.cost, spec, plan, arrivals).total
 
 

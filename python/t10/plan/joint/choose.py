@@ -173,6 +173,9 @@ class JointPlanner:
             for saved in edge.savings:
                 table = _ordered(scope, saved.n_bytes)
                 savings.append(Saving(scope[-1], PHASES.index(saved.phase), table, saved.is_certain))
+        for begun in known.begun:
+            cycles = known.begun_cycles(begun)
+            costs[begun.scope] = costs[begun.scope] + cycles if begun.scope in costs else cycles
         return Selection(
             n_states=n_states,
             rows=rows,

@@ -35,6 +35,7 @@ from t10.plan.assemble import (
     place_of,
     read_layouts,
 )
+from t10.plan.joint.edges import Begun, Edge, Part, Saved, begun_by
 from t10.plan.joint.keys import lying_key, view_key
 from t10.plan.joint.states import MOST_CELLS, States
 from t10.plan.memory.allocation import aligned_size
@@ -45,30 +46,6 @@ from t10.plan.memory.liveness import unshaped
 Counted = Literal["rough", "fine", "exact"]
 """How much of what moves is counted: a part, a larger part, or all of it."""
 COSTING_THREADS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """Bytes that are not needed in a phase, by the states of an edge; see `selection.Saving`."""
-
-    phase: Phase
-    n_bytes: Ints
-    is_certain: bool = True
-
-
-@dataclass(slots=True)
-class Edge:
-    """What bringing one operand costs, by the states of its sources' operators and, last, of its own.
-
-    Equal operators between equal states share one edge; `step`, `number` and `makers` are those of the first.
-    """
-
-    step: int
-    number: int
-    makers: tuple[int, ...]
-    cycles: Ints
-    is_exact: Bools
-    savings: tuple[Saved, ...] = ()
 
 
 @dataclass(slots=True)
@@ -103,6 +80,8 @@ class JointCosts:
         self._layouts: dict[tuple[str, int], ValueLayout] = {}
         self.rows = self._all_rows()
         self.edges = list(self._all_edges(is_stopped))
+        self.begun = list(self._all_begun())
+        self._begun_cycles: dict[object, Ints] = {}
 
     def layout(self, value: str, state: int) -> ValueLayout:
         """Return where a value lies under state number `state` of the operator that decides it."""
@@ -125,6 +104,25 @@ class JointCosts:
         value = unshaped(operand.name, self.context.reshapes)
         return operand.role == "weight" and self.maker_by_value.get(value, step) == step
 
+    def _all_begun(self) -> Iterator[Begun]:
+        """Yield what beginning exchange phases takes: one for all relayouts of an operator, one for every set-up."""
+        relayouts: dict[int, list[Part]] = {}
+        n_states = [len(states) for states in self.states]
+        for part in self.edges:
+            scope, edge = part
+            if operand_of(self.context.graph.operators[scope[-1]], edge.number).role == "weight":
+                yield begun_by([part], n_states)
+            else:
+                relayouts.setdefault(scope[-1], []).append(part)
+        for parts in relayouts.values():
+            yield begun_by(parts, n_states)
+
+    def begun_cycles(self, begun: Begun) -> Ints:
+        """Return the table of what beginning a phase takes, by the states of its scope."""
+        if begun.key not in self._begun_cycles:
+            self._begun_cycles[begun.key] = begun.cycles([len(self.states[each]) for each in begun.scope])
+        return self._begun_cycles[begun.key]
+
     def settle(
         self, choices: Iterable[tuple[Sequence[int], Sequence[int]]], counted: Counted = "exact"
     ) -> bool:
@@ -142,7 +140,7 @@ class JointCosts:
             }
             rows |= {(id(p), row): p for p, row in zip(self.rows, levels, strict=True) if not p.is_exact[row]}
 
-        def moved(key: tuple[int, tuple[int, ...]]) -> int:
+        def moved(key: tuple[int, tuple[int, ...]]) -> tuple[int, int]:
             return self._edge_cycles(edges[key], key[1], counted)
 
         def brought(key: tuple[int, int]) -> int:
@@ -152,7 +150,10 @@ class JointCosts:
             edge_cycles, setup_cycles = list(pool.map(moved, edges)), list(pool.map(brought, rows))
         is_changed = False
         is_exact = counted == "exact"
-        for ((_, where), edge), cycles in zip(edges.items(), edge_cycles, strict=True):
+        for ((_, where), edge), (cycles, begins) in zip(edges.items(), edge_cycles, strict=True):
+            if begins != int(edge.begins[where]):
+                edge.begins[where], is_changed = begins, True
+                self._begun_cycles.clear()
             is_changed |= cycles != int(edge.cycles[where])
             edge.cycles[where], edge.is_exact[where] = cycles, is_exact
         for ((_, row), costs), extra in zip(rows.items(), setup_cycles, strict=True):
@@ -205,18 +206,20 @@ class JointCosts:
                 continue
             layouts = {**self.fixed, **owned}
             if place_of(context, step, number, plan, layouts) is None:
-                total += self._moved(step, number, int(table.plan[row]), layouts, counted)
+                total += sum(self._moved(step, number, int(table.plan[row]), layouts, counted))
         return total
 
     def _moved(
         self, step: int, number: int, state: int, layouts: dict[str, ValueLayout], counted: Counted
-    ) -> int:
-        """Return the cycles of bringing an operand from its sources' layouts, or a lower bound of them."""
+    ) -> tuple[int, int]:
+        """Return the cycles that bringing an operand from its sources' layouts adds to an exchange phase.
+
+        And what beginning one for it takes, or lower bounds of both.
+        """
         spec, plan = self.context.graph.operators[step], self.states[step][state].plan
-        mover = self.context.mover
         if counted == "exact":
-            return mover.arrival(spec, plan, number, layouts, "").cycles
-        return mover.bound(spec, plan, number, layouts, is_fine=counted == "fine")
+            return self.context.mover.exact(spec, plan, number, layouts)
+        return self.context.mover.bound(spec, plan, number, layouts, is_fine=counted == "fine")
 
     def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
         """Yield (operators of the scope, edge) for every operand that is not a weight of the reader's own.
@@ -280,14 +283,15 @@ class JointCosts:
         shape = tuple(len(self.states[maker]) for maker in (*makers, step))
         if int(np.prod(shape)) > MOST_CELLS:
             shape, makers = (shape[-1],), ()
-            zeros = np.zeros(shape, np.int64)
-            return Edge(step, number, makers, zeros, np.ones(shape, np.bool_))
+            zeros, known = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+            return Edge(step, number, makers, zeros, known, zeros)
         edge = Edge(
             step=step,
             number=number,
             makers=makers,
             cycles=np.zeros(shape, np.int64),
             is_exact=np.zeros(shape, np.bool_),
+            begins=np.zeros(shape, np.int64),
         )
         # States that lie the same way, as far as this operand sees, are one class.
         classes = [
@@ -299,9 +303,11 @@ class JointCosts:
         moves = np.flatnonzero(~lying)
         cycles = np.zeros(lying.shape, np.int64)
         spec = self.context.graph.operators[step]
-        cycles.flat[moves] = self.context.mover.bounds(spec, plans, number, layouts, pairs[moves])
+        begins = np.zeros(lying.shape, np.int64)
+        bounds = self.context.mover.bounds(spec, plans, number, layouts, pairs[moves])
+        cycles.flat[moves], begins.flat[moves] = bounds
         spread = np.ix_(*(of_state for _, of_state in classes))
-        edge.cycles, in_place = cycles[spread], lying[spread]
+        edge.cycles, edge.begins, in_place = cycles[spread], begins[spread], lying[spread]
         edge.is_exact = in_place.copy()
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
@@ -464,7 +470,7 @@ class JointCosts:
             layouts[value] = self.fixed[value] if maker is None else self.layout(value, state_by_maker[maker])
         return layouts
 
-    def _edge_cycles(self, edge: Edge, where: tuple[int, ...], counted: Counted) -> int:
+    def _edge_cycles(self, edge: Edge, where: tuple[int, ...], counted: Counted) -> tuple[int, int]:
         layouts = self._source_layouts(edge, where)
         return self._moved(edge.step, edge.number, where[-1], layouts, counted)
 

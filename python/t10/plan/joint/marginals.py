@@ -243,7 +243,7 @@ class Marginals:
                 if plan is None:
                     continue
                 layouts = self._fixed | read_layouts(context, step, plan)
-                cycles[row] = sum(context.mover.bound(spec, plan, each, layouts) for each in numbers)
+                cycles[row] = sum(sum(context.mover.bound(spec, plan, each, layouts)) for each in numbers)
             return cycles
 
         return moved

@@ -24,7 +24,7 @@ from t10.core.graph import Graph, View
 from t10.core.loads import Loads, Places
 from t10.core.movement import ArrivalCosts, Traffic, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
-from t10.core.schedule import Arrival, ArrivalKind, ValueLayout
+from t10.core.schedule import Arrival, ArrivalKind, ValueLayout, is_joined
 from t10.cost import CostModel
 from t10.plan.movement import _moves
 from t10.plan.movement.partition_cells import linear_cells, operand_cells
@@ -166,10 +166,12 @@ class Mover:
         layouts: Mapping[str, ValueLayout],
         buffer: str,
         places: Places | None = None,
+        before: Sequence[Arrival] = (),
     ) -> Arrival:
         """Return the relayout or set-up of operand `number` from the layouts its sources have.
 
-        `places` is where it lies and they do, if they share memory elements.
+        `places` is where it lies and they do, if they share memory elements; arrivals `before` it may have begun its
+        exchange phase.
         """
         operand = operand_of(spec, number)
         counted = self.traffic(spec, plan, number, layouts, places)
@@ -182,8 +184,14 @@ class Mover:
             received_bytes=counted.received_elements * size,
             sent_bytes=counted.sent_elements * size,
             fragments=counted.fragments,
-            cycles=self._prices.cycles(counted, size),
+            cycles=self._prices.cycles(counted, size, is_joined=is_joined(kind, before)),
         )
+
+    def exact(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+    ) -> tuple[int, int]:
+        """Return the cycles that operand `number` adds to an exchange phase, and what beginning one for it takes."""
+        return self._shares(self.traffic(spec, plan, number, layouts), spec, number)
 
     def bound(
         self,
@@ -193,8 +201,8 @@ class Mover:
         layouts: Mapping[str, ValueLayout],
         *,
         is_fine: bool = False,
-    ) -> int:
-        """Return cycles that the arrival of operand `number` takes at least, what it takes where that is known.
+    ) -> tuple[int, int]:
+        """Return what is at least `exact`, and `exact` where that is known.
 
         Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
         """
@@ -204,7 +212,7 @@ class Mover:
             n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
             counted = self._bounded(spec, [plan], number, [layouts], np.zeros((1, 2), np.int64), n_pieces)[0]
             self._bounds[key, is_fine] = counted
-        return self._prices.cycles(counted, size_bytes(operand_of(spec, number).dtype))
+        return self._shares(counted, spec, number)
 
     def bounds(
         self,
@@ -213,7 +221,7 @@ class Mover:
         number: int,
         layouts: Sequence[Mapping[str, ValueLayout]],
         pairs: Ints,
-    ) -> Ints:
+    ) -> tuple[Ints, Ints]:
         """Return what `bound` does for many pairs (n, 2), each the number of a plan and that of layouts."""
         reading, kind = self._reading(operand_of(spec, number).name), self._kind(spec)
         places = [tuple(self._locator_key(each[source]) for source in reading.sources) for each in layouts]
@@ -227,8 +235,15 @@ class Mover:
         new = np.setdiff1d(np.arange(len(pairs)), list(counted))
         bounded = self._bounded(spec, plans, number, layouts, pairs[new], BOUND_PIECES)
         counted |= dict(zip(new.tolist(), bounded, strict=True))
+        shares = [self._shares(counted[row], spec, number) for row in range(len(pairs))]
+        found: Ints = np.array(shares, np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+    def _shares(self, moved: Traffic, spec: OperatorSpec, number: int) -> tuple[int, int]:
+        """Return the cycles that moving an operand adds to a phase, and those of beginning one for it."""
         size = size_bytes(operand_of(spec, number).dtype)
-        return np.array([self._prices.cycles(counted[row], size) for row in range(len(pairs))], np.int64)
+        joined = self._prices.cycles(moved, size, is_joined=True)
+        return joined, self._prices.cycles(moved, size) - joined
 
     def traffic(
         self,

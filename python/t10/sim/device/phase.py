@@ -9,13 +9,13 @@ The model and its assumptions are described in docs/device-simulator.md; its num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from t10.chip import ChipSpec, FloorPlan
 from t10.core.arrays import Ints
-from t10.core.device import Pattern
+from t10.core.device import CopyKind, Pattern
 from t10.sim.device._device import schedule
 from t10.sim.device.exchange import LoadedCopy
 
@@ -73,6 +73,27 @@ class PhaseTime:
     max_bytes: int
     busy_cycles: Ints
     inside_cycles: Ints
+
+
+@dataclass(slots=True)
+class Relayouts:
+    """The relayouts before an operator's work: from the first on that crosses tiles they share one exchange phase."""
+
+    model: ExchangeModel
+    has_begun: bool = False
+
+    def time(self, kind: CopyKind, alone: PhaseTime) -> PhaseTime:
+        """Return what the next copy adds that takes `alone` by itself: later ones no synchronisation and latency."""
+        if kind != "relayout" or not alone.n_transfers:
+            return alone
+        if not self.has_begun:
+            self.has_begun = True
+            return alone
+        chip = self.model.chip
+        latency = _latency(self.model, is_neighbour=False)
+        begin = chip.sync_cycles + chip.setup_cycles + latency - chip.fragment_cycles
+        transfer = alone.transfer_cycles + chip.fragment_cycles
+        return replace(alone, cycles=alone.cycles - begin, transfer_cycles=transfer)
 
 
 def phase_time(loaded: LoadedCopy, model: ExchangeModel, n_tiles: int) -> PhaseTime:
