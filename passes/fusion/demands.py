@@ -12,6 +12,7 @@ from t10.core.expression import AffineDim, AxisSizes
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
+from t10.passes.fusion.narrow import is_handed_on_rounded
 from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
 from t10.plan.memory.storage import (
     AsGiven,
@@ -180,7 +181,10 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target)
     if not compound:
         reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
         outside = frozenset(number for number, read in enumerate(sides) if read.value in target.outside)
-        price = _counted(nest.extents, reduced, (*operands, result), rule, target.chip, outside)
+        rounds = is_handed_on_rounded(nest)
+        price = _counted(
+            nest.extents, reduced, (*operands, result), rule, target.chip, outside, rounds=rounds
+        )
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
 
 
@@ -192,9 +196,11 @@ def _counted(
     rule: RowRule,
     chip: ChipSpec,
     outside: frozenset[int],
+    *,
+    rounds: bool,
 ) -> CountedPrice:
     """Return the price of a product, one for all that are alike: it keeps what it has counted."""
-    return CountedPrice(extents, reduced, tensors, rule, chip, outside)
+    return CountedPrice(extents, reduced, tensors, rule, chip, outside, rounds)
 
 
 def _simple_axes(read: Read) -> Axes:

@@ -24,7 +24,7 @@ from t10.core.products import n_nest_operands
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.vertex_nest import Lie
 from t10.cost.counted import CountedSteps
-from t10.plan.memory.storage import TRANSPOSED, ProductOrders, RowRule
+from t10.plan.memory.storage import TURNED, ProductOrders, RowRule
 
 LEAST_CYCLES = 16
 """Cycles are rounded down to a multiple of this. Between orders that then cost the same the rule decides."""
@@ -63,7 +63,8 @@ class Target:
 class CountedPrice:
     """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted.
 
-    Operands whose numbers are in `outside` lie outside the interleaved region.
+    Operands whose numbers are in `outside` lie outside the interleaved region. Where a core `rounds` what it has summed
+    (`mixed`), it sums in f32.
     """
 
     extents: AxisSizes
@@ -72,6 +73,7 @@ class CountedPrice:
     rule: RowRule
     chip: ChipSpec
     outside: frozenset[int]
+    rounds: bool
     known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
 
     def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
@@ -85,7 +87,7 @@ class CountedPrice:
         bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
         for number, is_turned in enumerate(turned):
             # What rests in another order comes whole, even where each core has its own part of it.
-            arrivals = boxes.operands[number] * TRANSPOSED if is_turned else boxes.arrivals[number]
+            arrivals = boxes.operands[number] * TURNED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
         unit = LEAST_CYCLES * WORD_BYTES
         return int(bytes_moved.min()) // unit * unit * self.chip.n_cores + self.rule(orders, turned)
@@ -123,22 +125,25 @@ class CountedPrice:
             (first, second),
             result,
             "sum",
-            _body(first.dtype, second.dtype, acc),
+            _body(first.dtype, second.dtype, acc, rounds=self.rounds),
             acc,
         )
 
 
-def _body(first: str, second: str, acc: str) -> ScalarFunction:
-    """Return the product of two values in the type of the sum."""
+def _body(first: str, second: str, acc: str, *, rounds: bool) -> ScalarFunction:
+    """Return the product of two values in the type of the sum, or in f32 and rounded to it."""
+    made = "f32" if rounds else acc
     ops: list[ScalarOp] = []
     values: list[int] = []
     for number, dtype in enumerate((first, second)):
-        if dtype == acc:
+        if dtype == made:
             values.append(number)
         else:
             values.append(2 + len(ops))
-            ops.append(ScalarOp("arith.extf", (number,), acc))
-    ops.append(ScalarOp("arith.mulf", (values[0], values[1]), acc))
+            ops.append(ScalarOp("arith.extf", (number,), made))
+    ops.append(ScalarOp("arith.mulf", (values[0], values[1]), made))
+    if rounds:
+        ops.append(ScalarOp("arith.truncf", (1 + len(ops),), acc))
     return ScalarFunction(2, tuple(ops), 1 + len(ops))
 
 

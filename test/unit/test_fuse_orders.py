@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,22 +179,35 @@ def test_weights_that_the_interleaved_region_does_not_hold_lie_outside_it() -> N
     assert Target.of(chip, {1: room - 2, 3: 4}).outside == {1, 3}
 
 
-def test_products_of_weights_outside_the_interleaved_region_cost_more() -> None:
+def price_of_product(dtype: str, outside: frozenset[int], *, rounds: bool) -> int:
+    """Return the price of x[64, 256] * w[512, 256] of f16, summed in a type."""
     x, w, y = (
-        Tensor("f16", (a, b), (axis_dim(i), axis_dim(j)))
-        for a, b, i, j in ((64, 256, 0, 2), (512, 256, 1, 2), (64, 512, 0, 1))
+        Tensor(kind, (a, b), (axis_dim(i), axis_dim(j)))
+        for kind, a, b, i, j in (("f16", 64, 256, 0, 2), ("f16", 512, 256, 1, 2), (dtype, 64, 512, 0, 1))
     )
-    rows = replace(y, dtype="f32")
     stored = (Stored((64, 256), 1), Stored((512, 256), 1), Stored((64, 512), 1))
-    rule = RowRule(
-        ((0, 2), (1, 2), (0, 1)), stored, frozenset({2}), frozenset({0, 1}), (frozenset(), frozenset())
+    none: frozenset[int] = frozenset()
+    rule = RowRule(((0, 2), (1, 2), (0, 1)), stored, frozenset({2}), frozenset({0, 1}), (none, none))
+    price = CountedPrice(
+        (64, 512, 256), frozenset({2}), (x, w, y), rule, load_chip("test-4"), outside, rounds
     )
-    prices = [
-        CountedPrice((64, 512, 256), frozenset({2}), (x, w, rows), rule, load_chip("test-4"), outside)
-        for outside in (frozenset[int](), frozenset({0, 1}))
-    ]
-    near, far = (price(((0, 1), (0, 1), (0, 1)), (False, False)) for price in prices)
+    return price(((0, 1), (0, 1), (0, 1)), (False, False))
+
+
+def test_products_of_weights_outside_the_interleaved_region_cost_more() -> None:
+    near, far = (
+        price_of_product("f32", outside, rounds=False) for outside in (frozenset[int](), frozenset({0, 1}))
+    )
     assert near < far
+
+
+def test_products_that_are_rounded_when_a_core_hands_them_on_are_summed_in_f32() -> None:
+    half, rounded, single = (
+        price_of_product(dtype, frozenset(), rounds=rounds)
+        for dtype, rounds in (("f16", False), ("f16", True), ("f32", False))
+    )
+    # What is handed on is half as much.
+    assert half < rounded < single
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from t10.plan.memory.storage import (
     REORDERED,
     SCATTERED,
     TRANSPOSED,
+    TURNED,
     AsGiven,
     Axes,
     Follow,
@@ -122,7 +123,7 @@ def test_of_many_rows_one_summed_axis_is_innermost_in_both_and_results_come_in_r
     given, turned = (0, 1), (1, 0)
     n_bytes = [each.n_bytes for each in tensors]
     assert rule((given, given, given), (False, False)) == 0
-    assert rule((given, given, given), (False, True)) == TRANSPOSED * n_bytes[1]
+    assert rule((given, given, given), (False, True)) == TURNED * n_bytes[1]
     assert rule((turned, given, given), (False, False)) == SCATTERED * n_bytes[0]
     assert rule((given, given, turned), (False, False)) == SCATTERED * n_bytes[2]
     two_sums = (tensor(4, 3, 8), tensor(6, 3, 8), tensor(4, 6))
