@@ -1,9 +1,9 @@
 """Placement: addresses of buffers without overlap of live ranges, in separate memory elements if that is faster.
 
-A greedy start places the largest buffer first, or that with the most wishes, where it grants most. If it does not fit
-or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with the buffers of the whole
-program stacked below and above the others. Then single buffers move to where they grant more. Addresses are those of
-the device.
+A greedy start places the largest buffer first, or that with the most wishes, or all that do not live always, where it
+grants most. If it does not fit or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with
+the buffers of the whole program stacked below and above the others. Then single buffers move to where they grant more.
+Addresses are those of the device.
 """
 
 from __future__ import annotations
@@ -140,7 +140,9 @@ class _Placing:
     def starts(self) -> Ints:
         """Return where every block begins."""
         greedy: Ints | None = None
-        for rank in (self.size, self.wished):
+        # What lives for a while takes little: one small part of the interleaved region serves all of it.
+        passing = np.where(live_always(self.first, self.last), 0, self.size.sum(initial=0)) + self.size
+        for rank in (self.size, self.wished, passing):
             found = self._greedy(rank)
             if found is not None:
                 found = self._moved(found)
