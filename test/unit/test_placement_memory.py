@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 
 import pytest
 from support.packing import allocate
@@ -199,6 +200,25 @@ def test_what_wishes_for_the_interleaved_region_and_lives_always_begins_where_th
     buffers = placed_buffers(requests, wishes, chip, chip.reserved_bytes)
     assert max(buffer.address_bytes + buffer.size_bytes for buffer in buffers) <= chip.data_end_bytes
     assert {wish.weight for wish in broken(wishes, requests, buffers, chip)} <= {1}
+
+
+def test_what_lives_for_a_while_may_be_placed_first() -> None:
+    """The largest first, or that with most wishes, or what lives always around the rest, lose 371 cycles here."""
+    chip, rng, n_steps = load_chip("ipu-mk2"), Random(992), 10
+    sizes = [rng.randrange(20_000, 50_000, 16) for _ in range(11)]
+    requests = [Request(f"weight {i}", size, 0, 3 * n_steps) for i, size in enumerate(sizes)]
+    wishes = [Wish((request.name,), rng.randint(200, 500)) for request in requests]
+    for step in range(n_steps):
+        names = [f"{step}, {i}" for i in range(3)]
+        ends = (2, 2, 2 + 3 * rng.randint(0, 3))
+        requests += [
+            Request(name, 512 * rng.randint(1, 8), 3 * step, min(3 * step + end, 3 * n_steps))
+            for name, end in zip(names, ends, strict=True)
+        ]
+        wishes += [Wish((name,), rng.randint(100, 300)) for name in names]
+        wishes += [Wish(pair, rng.randint(50, 100)) for pair in combinations(names, 2)]
+    buffers = placed_buffers(tuple(requests), tuple(wishes), chip, chip.reserved_bytes)
+    assert sum(wish.weight for wish in broken(tuple(wishes), tuple(requests), buffers, chip)) <= 216
 
 
 @pytest.mark.parametrize(
