@@ -179,7 +179,11 @@ def fuse_function(
     """
 
     def is_narrow(nest: Nest) -> bool:
-        return partials.keeps_f16(n_terms(nest), is_product=is_product(nest), n_rows=n_rows(graph, nest))
+        is_one = is_product(nest)
+        each = n_rows_each(graph, nest) if is_one and kind_of(nest) == "contraction" else 0
+        return partials.keeps_f16(
+            n_terms(nest), is_product=is_one, n_rows=n_rows(graph, nest), n_rows_each=each
+        )
 
     graph = read_function(function)
     graph.remove_dead()

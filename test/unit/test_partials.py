@@ -152,7 +152,14 @@ def test_long_products_of_few_rows_are_summed_in_f32(kind: Partials) -> None:
     assert kind.keeps_f16(LONG_SUM, is_product=True, n_rows=ONE_PASS_ROWS + 1)
     assert kind.keeps_f16(LONG_SUM - 1, is_product=True, n_rows=ONE_PASS_ROWS)
     # A batch of matrices has no rows that stand for all of it.
-    assert kind.keeps_f16(LONG_SUM, is_product=True, n_rows=0)
+    assert kind.keeps_f16(LONG_SUM, is_product=True, n_rows=0, n_rows_each=2)
+
+
+@pytest.mark.parametrize("kind", [Partials("f16"), Partials("auto", 1.0)], ids=["f16", "auto"])
+def test_products_of_matrices_and_vectors_are_summed_in_f32(kind: Partials) -> None:
+    assert not kind.keeps_f16(2, is_product=True, n_rows=1, n_rows_each=1)
+    assert not kind.keeps_f16(2, is_product=True, n_rows=0, n_rows_each=1)
+    assert kind.keeps_f16(2, is_product=True, n_rows=2, n_rows_each=2)
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,15 @@ class Partials:
                 f"the tolerance of partials is {self.tolerance} (expected a number of at least 0)"
             )
 
-    def keeps_f16(self, n_terms: int, *, is_product: bool, n_rows: int = 0) -> bool:
+    def keeps_f16(self, n_terms: int, *, is_product: bool, n_rows: int = 0, n_rows_each: int = 0) -> bool:
         """Return whether a sum of so many 16-bit terms stays in 16 bits.
 
         Long products of few rows do not: the engine takes all rows in one pass with f32 sums, and rounding the results
-        takes little time beside them. `n_rows` are those of the smaller operand, 0 where there is a batch. `auto`
-        leaves reductions alone, too: vector code sums them in f32 at the same rate, and squares may overflow.
+        takes little time beside them. `n_rows` are those of the smaller operand, 0 where there is a batch. Nor do
+        products of matrices and vectors (`n_rows_each` of 1): the vector unit sums in f32, and takes longer for f16.
+        `auto` leaves reductions alone, too: vector code sums them in f32 at the same rate, and squares may overflow.
         """
-        if is_product and 0 < n_rows <= ONE_PASS_ROWS and n_terms >= LONG_SUM:
+        if is_product and (n_rows_each == 1 or (0 < n_rows <= ONE_PASS_ROWS and n_terms >= LONG_SUM)):
             return False
         if self.kind == "auto":
             return is_product and partials_error(n_terms) <= self.tolerance
