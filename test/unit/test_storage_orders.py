@@ -25,6 +25,7 @@ from t10.plan.memory.storage import (
     AsGiven,
     Axes,
     Follow,
+    Joined,
     Product,
     ProductOrders,
     Regroup,
@@ -234,3 +235,10 @@ def test_only_dims_with_extent_are_worth_their_bytes_to_the_host() -> None:
     assert AsGiven(0).cost({0: (0, 1, 2)}, one) == 0
     assert AsGiven(0).cost({0: (1, 0, 2)}, one) == 1
     assert AsGiven(0).cost({0: (0, 2, 1)}, one) == TRANSPOSED * one[0].n_bytes
+
+
+def test_joining_along_the_innermost_dim_puts_rows_together_once() -> None:
+    tensors = {0: Stored((64, 128), 64 * 128 * 2)}
+    joined = Joined(0, 1)
+    assert joined.cost({0: (0, 1)}, tensors) == TURNED * tensors[0].n_bytes < TRANSPOSED * tensors[0].n_bytes
+    assert joined.cost({0: (1, 0)}, tensors) == 0

@@ -16,7 +16,7 @@ REORDERED = 1
 """Weight of a byte whose maker and reader agree about the innermost dim, but not about the others."""
 TURNED = 8
 """Weight of a byte that a core gets element by element: two bytes take about 4 cycles more, gathered, sent, scattered.
-It holds where it is known how often a byte is taken."""
+It holds where it is known how often a byte is taken, and where rows are put together, once."""
 TRANSPOSED = 4 * TURNED
 """Weight of a byte whose maker and reader disagree about the innermost dim: several cores take it, some more than
 others (BERT's layers paid three to five times as much as `TURNED` says)."""
@@ -304,7 +304,7 @@ class Joined:
         """Return the weighted bytes if the tensor is joined along its innermost dim."""
         tensor = tensors[self.value]
         dims = significant(orders[self.value], tensor.extents)
-        return TRANSPOSED * tensor.n_bytes * (dims[-1:] == (self.dim,))
+        return TURNED * tensor.n_bytes * (dims[-1:] == (self.dim,))
 
     def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
         """Return the given order."""
