@@ -236,8 +236,8 @@ class Mover:
         bounded = self._bounded(spec, plans, number, layouts, pairs[new], BOUND_PIECES)
         counted |= dict(zip(new.tolist(), bounded, strict=True))
         shares = [self._shares(counted[row], spec, number) for row in range(len(pairs))]
-        found: Ints = np.array(shares, np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        table: Ints = np.array(shares, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
 
     def _shares(self, moved: Traffic, spec: OperatorSpec, number: int) -> tuple[int, int]:
         """Return the cycles that moving an operand adds to a phase, and those of beginning one for it."""
