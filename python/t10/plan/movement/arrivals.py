@@ -167,6 +167,8 @@ class Mover:
         buffer: str,
         places: Places | None = None,
         before: Sequence[Arrival] = (),
+        *,
+        kind: ArrivalKind = "relayout",
     ) -> Arrival:
         """Return the relayout or set-up of operand `number` from the layouts its sources have.
 
@@ -176,7 +178,6 @@ class Mover:
         operand = operand_of(spec, number)
         counted = self.traffic(spec, plan, number, layouts, places)
         size = size_bytes(operand.dtype)
-        kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
         return Arrival(
             operand=number,
             kind=kind,
