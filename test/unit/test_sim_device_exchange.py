@@ -17,7 +17,7 @@ from t10.cost.exchange import exchange_rates
 from t10.cost.ipu import IpuCostModel
 from t10.errors import VerifyError
 from t10.sim.device.exchange import LoadedCopy, check
-from t10.sim.device.phase import Arrivals, ExchangeModel, PhaseTime, floor_plan, phase_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, Relayouts, floor_plan, phase_time
 
 CHIP = load_chip("test-64")
 SINGLE = CHIP.model_copy(update={"paired_bytes_per_cycle": 0})
@@ -51,18 +51,16 @@ def test_a_ring_costs_what_the_cost_model_says():
         assert (time.n_bytes, time.max_bytes, time.n_transfers) == (N_TILES * n, n, N_TILES)
 
 
-def test_relayouts_share_a_phase_from_the_first_on_that_crosses_tiles_and_set_ups_another():
+def test_relayouts_share_a_phase_from_the_first_on_that_crosses_tiles():
     inside, across = timed([run_row(0, 0, 64)]), timed([run_row(0, 1, 400)])
-    kinds: tuple[CopyKind, ...] = ("relayout", "setup", "shift")
-    arrivals = Arrivals(ExchangeModel(CHIP))
-    assert [arrivals.time(kind, time) for time in (inside, across) for kind in kinds] == [inside] * 3 + [
-        across
-    ] * 3
-    later = [arrivals.time(kind, across) for kind in kinds]
-    for each in later[:2]:
-        assert (each.cycles, each.transfer_cycles) == (100 + CHIP.fragment_cycles,) * 2
-    assert later[2] == across
-    assert arrivals.time("relayout", inside) == inside
+    relayouts = Relayouts(ExchangeModel(CHIP))
+    kinds: list[tuple[CopyKind, PhaseTime]] = [
+        ("relayout", inside), ("relayout", across), ("setup", across), ("relayout", across), ("relayout", inside)
+    ]  # fmt: skip
+    taken = [relayouts.time(kind, time) for kind, time in kinds]
+    assert taken[:3] == [inside, across, across]
+    assert (taken[3].cycles, taken[3].transfer_cycles) == (100 + CHIP.fragment_cycles,) * 2
+    assert taken[4] == inside
 
 
 def test_one_transfer_to_all_costs_its_sender_once():

@@ -102,9 +102,9 @@ class Home:
 class Arrival:
     """How operand number `operand` gets to its cores before the operator runs, and what that moves.
 
-    `in_place`: it already lies there, in buffer `buffer`. `setup` (weights that no other operator lays out) and
-    `relayout` (all else): copied from the layouts of the values it reads into `buffer`. `received_bytes`/`sent_bytes`:
-    most of any core. Relayouts of an operator share one exchange phase, set-ups another; `cycles` are what each adds.
+    `in_place`: it already lies there, in buffer `buffer`. `relayout` (activations) and `setup` (weights): copied
+    from the layouts of the values it reads into `buffer`. `received_bytes`/`sent_bytes`: most of any core. Relayouts of
+    an operator share one exchange phase, every set-up is one of its own; `cycles` are what each adds.
     """
 
     operand: int
@@ -123,7 +123,7 @@ class Arrival:
 
 def is_joined(kind: ArrivalKind, before: Iterable[Arrival]) -> bool:
     """Return whether an arrival of an operator is part of an exchange phase that one before it began."""
-    return any(each.kind == kind and each.received_bytes for each in before)
+    return kind == "relayout" and any(each.kind == kind and each.received_bytes for each in before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.placed_costs import left_over_cycles, reads_left_over
 from t10.core.plan import Cycles, OperatorPlan
-from t10.core.schedule import Arrival, ArrivalKind, ModulePlan, ScheduledOperator, ValueLayout
+from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.errors import InfeasiblePlanError
@@ -337,18 +337,10 @@ def arrivals_of(
         if buffer is not None:
             found += (Arrival(number, "in_place", buffer),)
         elif is_counted:
-            kind: ArrivalKind = "setup" if is_set_up(context, step, number) else "relayout"
-            found += (context.mover.arrival(spec, plan, number, layouts, copy, before=found, kind=kind),)
+            found += (context.mover.arrival(spec, plan, number, layouts, copy, before=found),)
         else:
             found += (Arrival(number, "relayout", copy),)
     return found
-
-
-def is_set_up(context: Context, step: int, number: int) -> bool:
-    """Return whether an operand is a weight that no other operator lays out: it depends on its reader how it comes."""
-    operand = operand_of(context.graph.operators[step], number)
-    value = unshaped(operand.name, context.reshapes)
-    return operand.role == "weight" and context.resting.get(value, (step, number))[0] == step
 
 
 def place_of(

@@ -421,7 +421,7 @@ def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> Module
         for each in scheduled.arrivals:
             if each.kind != "in_place":
                 where = each.operand, layouts, each.buffer
-                each = context.mover.arrival(spec, active.plan, *where, before=arrivals, kind=each.kind)
+                each = context.mover.arrival(spec, active.plan, *where, before=arrivals)
             arrivals += (each,)
         layouts[spec.output.name] = scheduled.output_layout
         priced = replace(active, cycles=cycles_of(cost, spec, active.plan, arrivals))
@@ -446,8 +446,7 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         shared = shared_places(places[arrival.buffer], [places[homes[source]] for source in sources])
         if shared is None:
             return arrival
-        where = arrival.operand, layouts, arrival.buffer
-        return mover.arrival(spec, active, *where, shared, before, kind=arrival.kind)
+        return mover.arrival(spec, active, arrival.operand, layouts, arrival.buffer, shared, before)
 
     operators: list[ScheduledOperator] = []
     for spec, scheduled in zip(graph.operators, plan.operators, strict=True):

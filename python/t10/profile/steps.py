@@ -20,7 +20,7 @@ from t10.core.tile import TileRange
 from t10.core.vertex_nest import Lie, different_offsets, tasks
 from t10.emit.builder import Job
 from t10.emit.link import Parts, buffer_of
-from t10.sim.device.phase import Arrivals, ExchangeModel, PhaseTime, pattern_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, Relayouts, pattern_time
 
 Progress = Callable[[str, int, int], None]
 
@@ -42,18 +42,18 @@ def timed(
         jobs[name] = clock.job(job)
     copies = {name: clock.copy(copy) for name, copy in builder.copies.items()}
 
-    def cycles(step: Step, arrivals: Arrivals) -> int:
+    def cycles(step: Step, relayouts: Relayouts) -> int:
         match step:
             case Execute(name):
                 return jobs[name]
             case Exchange(name):
-                return arrivals.time(builder.copies[name].kind, copies[name]).cycles
+                return relayouts.time(builder.copies[name].kind, copies[name]).cycles
             case _:
-                return sum(cycles(each, arrivals) for each in step.body) * step.count
+                return sum(cycles(each, relayouts) for each in step.body) * step.count
 
     def of_operator(statements: Sequence[Sequence[Step]]) -> tuple[int, ...]:
-        arrivals = Arrivals(ExchangeModel(chip))
-        return tuple(sum(cycles(step, arrivals) for step in steps) for steps in statements)
+        relayouts = Relayouts(ExchangeModel(chip))
+        return tuple(sum(cycles(step, relayouts) for step in steps) for steps in statements)
 
     return {each.operator: of_operator(each.statements) for each in parts.operators}
 

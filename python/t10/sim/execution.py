@@ -10,7 +10,7 @@ from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.reduction import Groups
-from t10.core.schedule import Arrival, ArrivalKind, Home, Phase, ScheduledOperator
+from t10.core.schedule import Arrival, Home, Phase, ScheduledOperator
 from t10.errors import SimTrap
 from t10.sim.lifetimes import Lifetimes
 from t10.sim.memory import CoreMemory
@@ -59,8 +59,8 @@ class Execution:
     positions: list[AxisSizes] = field(init=False)
     owners: Groups | None = None
     phase: Phase = "arrive"
-    begun: set[ArrivalKind] = field(default_factory=set[ArrivalKind])
-    """Kinds of arrivals some of which came from other cores: further ones are part of their exchange phase."""
+    has_relaid: bool = False
+    """Whether something arrived from other cores by a relayout: further ones are part of its exchange phase."""
     is_filled: bool = False
     touched: set[AxisSizes] = field(default_factory=set[AxisSizes])
     """Positions along the parallel axes at which sub-tasks were executed."""

@@ -77,9 +77,9 @@ def _charge_arrival(
     """Record an exchange phase of arbitrary pattern, and what every core copies or fills by itself after it."""
     most = max(moved.received_elements, moved.sent_elements) * element_bytes
     costs = movement.ArrivalCosts(run.machine.cost)
-    cycles = costs.cycles(moved, element_bytes, is_joined=kind in run.begun)
-    if moved.received_elements:
-        run.begun.add(kind)
+    is_relayout = kind == "relayout"
+    cycles = costs.cycles(moved, element_bytes, is_joined=is_relayout and run.has_relaid)
+    run.has_relaid |= is_relayout and moved.received_elements > 0
     run.charge(kind, cycles, moved.total_elements * element_bytes, most)
 
 

@@ -29,7 +29,6 @@ from t10.plan.assemble import (
     are_in_place,
     input_layouts,
     is_last_use,
-    is_set_up,
     linear_layout,
     output_layout,
     owned_layouts,
@@ -99,13 +98,23 @@ class JointCosts:
                 self._layouts[key] = owned_layouts(self.context, step, plan, level)[value]
         return self._layouts[key]
 
+    def is_brought(self, step: int, number: int) -> bool:
+        """Return whether what bringing an operand costs depends on its reader alone: a weight no other lays out."""
+        operand = operand_of(self.context.graph.operators[step], number)
+        value = unshaped(operand.name, self.context.reshapes)
+        return operand.role == "weight" and self.maker_by_value.get(value, step) == step
+
     def _all_begun(self) -> Iterator[Begun]:
-        """Yield what beginning the exchange phase of every operator's relayouts takes."""
-        by_step: dict[int, list[Part]] = {}
-        for scope, edge in self.edges:
-            by_step.setdefault(scope[-1], []).append((scope, edge))
+        """Yield what beginning exchange phases takes: one for all relayouts of an operator, one for every set-up."""
+        relayouts: dict[int, list[Part]] = {}
         n_states = [len(states) for states in self.states]
-        for parts in by_step.values():
+        for part in self.edges:
+            scope, edge = part
+            if operand_of(self.context.graph.operators[scope[-1]], edge.number).role == "weight":
+                yield begun_by([part], n_states)
+            else:
+                relayouts.setdefault(scope[-1], []).append(part)
+        for parts in relayouts.values():
             yield begun_by(parts, n_states)
 
     def begun_cycles(self, begun: Begun) -> Ints:
@@ -179,8 +188,7 @@ class JointCosts:
             arrivals = [
                 Arrival(number, "relayout", f"operand:{number}")
                 for number in range(len(spec.operands))
-                if not is_set_up(context, step, number)
-                or place_of(context, step, number, plan, layouts) is None
+                if not self.is_brought(step, number) or place_of(context, step, number, plan, layouts) is None
             ]
             buffers = working_requests(spec, plan, arrivals, 0, context.chip)
             for request in (*buffers, result_request(spec, plan, 0, len(PHASES) - 1)):
@@ -192,15 +200,14 @@ class JointCosts:
         context, spec = self.context, self.context.graph.operators[step]
         plan = self.states[step][int(table.plan[row])].plan
         owned = owned_layouts(context, step, plan, int(table.level[row]))
-        total = begun = 0
+        total = 0
         for number in range(len(spec.operands)):
-            if not is_set_up(context, step, number):
+            if not self.is_brought(step, number):
                 continue
             layouts = {**self.fixed, **owned}
             if place_of(context, step, number, plan, layouts) is None:
-                cycles, begins = self._moved(step, number, int(table.plan[row]), layouts, counted)
-                total, begun = total + cycles, max(begun, begins)
-        return total + begun
+                total += sum(self._moved(step, number, int(table.plan[row]), layouts, counted))
+        return total
 
     def _moved(
         self, step: int, number: int, state: int, layouts: dict[str, ValueLayout], counted: Counted
@@ -223,7 +230,7 @@ class JointCosts:
         first: dict[object, tuple[int, int, tuple[int, ...]]] = {}
         for step, spec in enumerate(self.context.graph.operators):
             for number in range(len(spec.operands)):
-                if not is_set_up(self.context, step, number):
+                if not self.is_brought(step, number):
                     makers, key = self._edge_key(step, number, spec)
                     found.append((step, makers, key))
                     first.setdefault(key, (step, number, makers))

@@ -167,8 +167,6 @@ class Mover:
         buffer: str,
         places: Places | None = None,
         before: Sequence[Arrival] = (),
-        *,
-        kind: ArrivalKind = "relayout",
     ) -> Arrival:
         """Return the relayout or set-up of operand `number` from the layouts its sources have.
 
@@ -178,6 +176,7 @@ class Mover:
         operand = operand_of(spec, number)
         counted = self.traffic(spec, plan, number, layouts, places)
         size = size_bytes(operand.dtype)
+        kind: ArrivalKind = "setup" if operand.role == "weight" else "relayout"
         return Arrival(
             operand=number,
             kind=kind,

@@ -9,7 +9,7 @@ The model and its assumptions are described in docs/device-simulator.md; its num
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,18 +76,18 @@ class PhaseTime:
 
 
 @dataclass(slots=True)
-class Arrivals:
-    """Copies before an operator's work: relayouts share a phase from the first that crosses tiles, set-ups another."""
+class Relayouts:
+    """The relayouts before an operator's work: from the first on that crosses tiles they share one exchange phase."""
 
     model: ExchangeModel
-    begun: set[CopyKind] = field(default_factory=set[CopyKind])
+    has_begun: bool = False
 
     def time(self, kind: CopyKind, alone: PhaseTime) -> PhaseTime:
         """Return what the next copy adds that takes `alone` by itself: later ones no synchronisation and latency."""
-        if kind not in ("relayout", "setup") or not alone.n_transfers:
+        if kind != "relayout" or not alone.n_transfers:
             return alone
-        if kind not in self.begun:
-            self.begun.add(kind)
+        if not self.has_begun:
+            self.has_begun = True
             return alone
         chip = self.model.chip
         latency = _latency(self.model, is_neighbour=False)

@@ -29,7 +29,7 @@ from t10.sim.device.exchange import LoadedCopy, check, load_copies, move
 from t10.sim.device.host import collect, place
 from t10.sim.device.machine import TileMachine, instruction_machine
 from t10.sim.device.memory import DeviceMemory
-from t10.sim.device.phase import Arrivals, ExchangeModel, PhaseTime, phase_time
+from t10.sim.device.phase import ExchangeModel, PhaseTime, Relayouts, phase_time
 from t10.sim.device.recorder import Recorder
 from t10.sim.device.result import DeviceResult
 from t10.sim.device.vertices import Batch, LoadedSet, load
@@ -105,14 +105,14 @@ class _Runner:
         self.copies = load_copies(program, self.memory)
         self.times: dict[tuple[Any, ...], PhaseTime] = {}
         self.recorder = Recorder(program.n_tiles)
-        self.arrivals = Arrivals(self.exchange)
+        self.relayouts = Relayouts(self.exchange)
         self.n_steps = sum(_n_executed(each.steps) for each in program.operators)
         self.n_done = 0
 
     def run_operator(self, operator: str, steps: tuple[Step, ...]) -> None:
         """Execute the steps of an operator."""
         self.recorder.begin(operator)
-        self.arrivals = Arrivals(self.exchange)
+        self.relayouts = Relayouts(self.exchange)
         try:
             self._run(operator, steps)
         except SimTrap as error:
@@ -170,7 +170,7 @@ class _Runner:
             check(loaded, self.program.n_tiles)
             self.times[key] = phase_time(loaded, self.exchange, self.program.n_tiles)
         move(loaded, self.memory)
-        self.recorder.add_exchange(loaded.copy, self.arrivals.time(loaded.copy.kind, self.times[key]))
+        self.recorder.add_exchange(loaded.copy, self.relayouts.time(loaded.copy.kind, self.times[key]))
 
     def written_variables(self, operator: str) -> dict[str, Array]:
         """Return the variables that vertices and copies of an operator write, (tiles, slots), by name."""
