@@ -61,6 +61,8 @@ def test_relayouts_share_a_phase_from_the_first_on_that_crosses_tiles():
     assert taken[:3] == [inside, across, across]
     assert (taken[3].cycles, taken[3].transfer_cycles) == (100 + CHIP.fragment_cycles,) * 2
     assert taken[4] == inside
+    relayouts.end()
+    assert relayouts.time("relayout", across) == across
 
 
 def test_one_transfer_to_all_costs_its_sender_once():

@@ -45,6 +45,7 @@ def timed(
     def cycles(step: Step, relayouts: Relayouts) -> int:
         match step:
             case Execute(name):
+                relayouts.end()
                 return jobs[name]
             case Exchange(name):
                 return relayouts.time(builder.copies[name].kind, copies[name]).cycles

@@ -77,10 +77,14 @@ class PhaseTime:
 
 @dataclass(slots=True)
 class Relayouts:
-    """The relayouts before an operator's work: from the first on that crosses tiles they share one exchange phase."""
+    """Relayouts without work between them: from the first on that crosses tiles they share one exchange phase."""
 
     model: ExchangeModel
     has_begun: bool = False
+
+    def end(self) -> None:
+        """Tiles work: what comes then is another phase."""
+        self.has_begun = False
 
     def time(self, kind: CopyKind, alone: PhaseTime) -> PhaseTime:
         """Return what the next copy adds that takes `alone` by itself: later ones no synchronisation and latency."""

@@ -134,6 +134,7 @@ class _Runner:
                     self._run(operator, step.body)
 
     def _execute(self, loaded: LoadedSet) -> None:
+        self.relayouts.end()
         busy = np.zeros(self.program.n_tiles, np.int64)
         is_traced = self.trace is not None and self.trace.covers(loaded.compute_set)
         if self.trace is not None and is_traced:
