@@ -49,6 +49,7 @@ class Reading:
 
     Elements that the busiest core needs, and that cores take on average wherever an element is once; on how many cores
     at least and at most something is needed; in how many runs of the tensor; how many times as fast pairs take it.
+    `n_beside` operands of the operator, this one included, may share an exchange phase.
     """
 
     wanted: Ints
@@ -59,6 +60,7 @@ class Reading:
     together: Ints
     item_bytes: int
     n_elements: int
+    n_beside: int
 
 
 @dataclass(slots=True)
@@ -223,10 +225,11 @@ def candidates_of(
     windows = partition_elements(spec.output, whole_lengths(spec, rows))
     fixed, least = (np.zeros(len(rows), np.int64) for _ in range(2))
     readings: dict[int, Reading] = {}
+    n_beside = len(spec.operands) - len(owned)
     for number, (operand, source) in enumerate(zip(spec.operands, sources, strict=True)):
         if number in owned:
             continue
-        reading = _reading(context.chip, spec, operand, rows)
+        reading = _reading(context.chip, spec, operand, rows, n_beside)
         if source in ("made", "of others"):
             readings[number] = reading
         elif source == "even":
@@ -234,10 +237,10 @@ def candidates_of(
                 -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
             )
             left = np.maximum(reading.wanted - here, 0) // reading.together
-            least += arrival_cycles(context, left, reading.item_bytes, np.ones_like(cores))
+            least += arrival_cycles(context, left, reading, np.ones_like(cores))
         elif source != "of its own":
             n_received = reading.wanted if source == "viewed" else reading.mean
-            fixed += arrival_cycles(context, n_received // reading.together, reading.item_bytes, reading.runs)
+            fixed += arrival_cycles(context, n_received // reading.together, reading, reading.runs)
     return Candidates(
         listed=listed,
         is_grid=is_whole | (members == 1) | leaves_grid(spec, rows),
@@ -263,7 +266,7 @@ def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
     return is_slice
 
 
-def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints) -> Reading:
+def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, n_beside: int) -> Reading:
     """Return what an operand needs by candidates; elements of the value only, without padding."""
     lengths = whole_lengths(spec, rows)
     # Some core has the parts of these numbers; none of them is cut short where there are several.
@@ -299,6 +302,7 @@ def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints) -
         together=_together(chip, spec, operand, rows, wanted // runs),
         item_bytes=size_bytes(operand.dtype),
         n_elements=prod(operand.shape),
+        n_beside=n_beside,
     )
 
 
@@ -325,17 +329,25 @@ def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
     return sum(0 <= position < size for position in positions)
 
 
-def arrival_cycles(context: Context, received: Ints, item_bytes: int, runs: Ints) -> Ints:
-    """Return about what exchange phases take in which some core receives so many elements in so many runs."""
-    one, many = (_phase_cycles(context, n, item_bytes) for n in (1, 1 + MANY))
-    further = np.maximum(received - 1, 0) * (many - one) // MANY
+def arrival_cycles(context: Context, received: Ints, reading: Reading, runs: Ints) -> Ints:
+    """Return about what it takes that some core receives so many elements of an operand in so many runs.
+
+    What a phase begins with is shared out evenly among the operands that may arrive in it.
+    """
+    one, joined, many = (
+        _phase_cycles(context, n, reading.item_bytes, is_joined=is_joined)
+        for n, is_joined in ((1, False), (1, True), (1 + MANY, True))
+    )
+    further = np.maximum(received - 1, 0) * (many - joined) // MANY
     runs_cycles = (runs - 1) * context.chip.fragment_cycles
-    return np.where(received > 0, one + further + runs_cycles, 0)
+    begun = (one - joined) // reading.n_beside
+    return np.where(received > 0, begun + joined + further + runs_cycles, 0)
 
 
-def _phase_cycles(context: Context, received: int, item_bytes: int) -> int:
+def _phase_cycles(context: Context, received: int, item_bytes: int, *, is_joined: bool) -> int:
     """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
     chip = context.chip
     words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
     loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
-    return ArrivalCosts(context.cost).cycles(Traffic(received, 0, 1, received, 0, loads), item_bytes)
+    traffic = Traffic(received, 0, 1, received, 0, loads)
+    return ArrivalCosts(context.cost).cycles(traffic, item_bytes, is_joined=is_joined)

@@ -43,7 +43,7 @@ def moved_directly(
     # Sums that are whole on all their cores are there several times.
     moves = (needed_least > cores) | ((needed_most < least_cores) & (is_whole == 0)) | (is_grid == 0)
     received = np.maximum(np.maximum(wanted - stored, np.where(is_whole, 0, mean)), moves)
-    return of_producer, of_reader, arrival_cycles(context, received // together, reading.item_bytes, runs)
+    return of_producer, of_reader, arrival_cycles(context, received // together, reading, runs)
 
 
 def moved_through_views(
@@ -71,8 +71,8 @@ def moved_through_views(
         (reader.listed.spec, read, reader.listed.rows[read_rows]),
     )
     together = reading.together
-    cycles = arrival_cycles(context, most // together[read_rows], reading.item_bytes, reading.runs[read_rows])
-    whole = arrival_cycles(context, reading.wanted // together, reading.item_bytes, reading.runs)
+    cycles = arrival_cycles(context, most // together[read_rows], reading, reading.runs[read_rows])
+    whole = arrival_cycles(context, reading.wanted // together, reading, reading.runs)
     of_producer = np.full(len(producer.listed.rows), len(made_rows))
     of_producer[made_rows] = np.arange(len(made_rows))
     # Those that were not looked at are classes by what they need.
