@@ -15,13 +15,9 @@ def cpp_reference(draft: Draft, layout: WordLayout) -> str:
     if nest.split == "flat":
         return _flat_reference(nest)
     is_rows = nest.split == "rows"
-    lines = [
-        "const int first = int(worker * per_worker);",
-        f"const int left = int({'n_rows' if is_rows else 'n'}) - first;",
-        "const int mine = left < int(per_worker) ? left : int(per_worker);",
-        "if (mine <= 0) return true;",
-        f"const int columns = {_row_points(draft) if is_rows else 'mine'};",
-    ]
+    lines = ["if (worker) return true;", "const int first = 0;", f"const int columns = {nest.inner};"]
+    if nest.split != "alone":
+        lines = _share(draft)
     for number, walk in enumerate(nest.walks):
         if is_rows:
             start = f"first * ({_row_word(nest, number, 0)} / {walk.size_bytes})" if walk.outer[0] else "0"
@@ -42,6 +38,18 @@ def cpp_reference(draft: Draft, layout: WordLayout) -> str:
         lines.append("  " * j + "}")
     lines.append("return true;")
     return "\n".join(lines) + "\n"
+
+
+def _share(draft: Draft) -> list[str]:
+    """Return the statements that find a worker's share."""
+    is_rows = draft.prepared.nest.split == "rows"
+    return [
+        "const int first = int(worker * per_worker);",
+        f"const int left = int({'n_rows' if is_rows else 'n'}) - first;",
+        "const int mine = left < int(per_worker) ? left : int(per_worker);",
+        "if (mine <= 0) return true;",
+        f"const int columns = {_row_points(draft) if is_rows else 'mine'};",
+    ]
 
 
 def _row_points(draft: Draft) -> str:

@@ -184,6 +184,8 @@ def draft(
 
     outermost = selector(once, 1, row_sources, ONCE, None)
     has_head = needs_head(nest, lanes)
+    if has_head and nest.split == "alone":
+        raise Unselectable("points that are written out begin at a word")
     if has_head and pack is not None:
         raise Unselectable("after a point by itself nothing lies at multiples of eight bytes")
     if nest.across:

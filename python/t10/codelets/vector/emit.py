@@ -40,6 +40,9 @@ class Emitter(Start):
         if self.nest.split == "flat":
             self._flat_rows()
             return
+        if self.nest.split == "alone":
+            self._written_out()
+            return
         n_outer = len(self.nest.outer)
         for j in range(n_outer):
             if j > 0 or self.nest.split == "columns":
@@ -53,6 +56,23 @@ class Emitter(Start):
         for j in reversed(range(n_outer)):
             self._advance(j)
             self._repeat_rows(j)
+
+    def _written_out(self) -> None:
+        """Add all points one after the other, without loops."""
+        pipeline, draft = self.scheduled.pipeline, self.draft
+        self.straight(self.scheduled.per_row)
+        n_turns, n_left = divmod(self.nest.inner, draft.points_per_turn)
+        self._pack()
+        for _ in range(n_turns):
+            for stage in range(pipeline.n_stages):
+                self.straight(turn(pipeline, stage, stage))
+        if n_left:
+            for number, walk in enumerate(self.nest.walks):
+                if in_pack(draft, number):
+                    n_bytes = n_turns * draft.lanes * walk.size_bytes
+                    self.op(f"add {pointer(number)}, {pointer(number)}, {n_bytes}")
+        for _ in range(n_left):
+            self.straight(self.scheduled.single)
 
     def _row(self) -> None:
         self.straight(self.scheduled.per_row)
@@ -147,13 +167,9 @@ class Emitter(Start):
 
     def _along_row(self) -> None:
         """Add the pipelined loop along a row and what is left after it."""
-        pack = self.draft.pack
-        last = len(self.nest.walks) - 1
         if self.draft.has_head:
             self._head()
-        if pack is not None:
-            second = pack.second if pack.second is not None else last
-            self.op(f"tapack %pack, {pointer(pack.first)}, {pointer(second)}, {pointer(last)}")
+        self._pack()
         pipeline = self.scheduled.pipeline
         last_stage = pipeline.n_stages - 1
         if self.draft.is_drained:
@@ -165,6 +181,13 @@ class Emitter(Start):
             self.straight(turn(pipeline, last_stage, last_stage))
             self.assembly.label(".Lskip")
         self._after_loop()
+
+    def _pack(self) -> None:
+        """Pack the addresses of operands that are accessed together."""
+        pack, last = self.draft.pack, len(self.nest.walks) - 1
+        if pack is not None:
+            second = pack.second if pack.second is not None else last
+            self.op(f"tapack %pack, {pointer(pack.first)}, {pointer(second)}, {pointer(last)}")
 
     def _repeat(self, body: Bundles) -> None:
         if any(main.startswith(FAR_MARK) for main, _ in body):

@@ -46,7 +46,7 @@ class VectorFamily:
         rows = rows_of(task)
         if rows is None:
             return None
-        seen = _Seen(rows, across_nest(task))
+        seen = _Seen(rows, across_nest(task), rows.alone())
         try:
             ways = dict.fromkeys(way for apart in accessed_together(task) for way in _ways(seen, apart))
             return least_counted(task, dict.fromkeys(map(_compiled, ways)))
@@ -79,10 +79,11 @@ class _Way:
 
 @dataclass(slots=True)
 class _Seen:
-    """A task along rows and across them, with the nests there are, their skeletons and ways."""
+    """A task along rows, across them and for one worker, with the nests there are, their skeletons and ways."""
 
     rows: Rows
     across: RowNest | None
+    alone: RowNest | None
     nests: dict[tuple[Effort, frozenset[Split]], RowNest | None] = field(
         default_factory=dict[tuple[Effort, frozenset[Split]], "RowNest | None"]
     )
@@ -111,15 +112,16 @@ class _Seen:
 
 
 def _ways(seen: _Seen, apart: frozenset[tuple[int, int]]) -> Iterator[_Way]:
-    """Generate ways to compute a task along rows and across them; none if it cannot be computed along rows."""
+    """Generate ways to compute a task along rows, across them, and alone; none if it cannot be along rows."""
     first = _best(seen, apart, Effort())
     if first is None:
         return
     # What a point takes decides how points are shared, and is known only now.
     yield _best(seen, apart, Effort(first.applied.cost, first.applied.slots_per_row)) or first
-    across = None if seen.across is None else seen.way(seen.across, apart)
-    if across is not None:
-        yield across
+    for nest in (seen.across, seen.alone):
+        way = None if nest is None else seen.way(nest, apart)
+        if way is not None:
+            yield way
 
 
 def _best(seen: _Seen, apart: frozenset[tuple[int, int]], effort: Effort) -> _Way | None:
@@ -176,7 +178,10 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     """Generate the ways to compute a nest, without times and registers."""
     nest = prepared.nest
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
+    most = nest.inner if nest.split == "alone" else max(LANES_WIDE)
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
+        if lanes > most and not nest.across:
+            continue
         for pack in packs(prepared, lanes, apart):
             for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
                 one = drafted(nest, lanes, pack, reloaded, is_frugal=is_frugal)
@@ -240,6 +245,8 @@ def _words(way: Draft) -> str:
 def _summary(way: Draft) -> str:
     nest = way.prepared.nest
     opcodes = ", ".join(op.opcode.split(".")[-1] for op in nest.function.ops if op.opcode != "const")
+    if nest.split == "alone":
+        return f"{opcodes or 'copy'} of a few points, one worker alone"
     return f"{opcodes or 'copy'} along rows, {way.lanes} points at a time, workers share {nest.split}"
 
 

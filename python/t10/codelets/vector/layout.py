@@ -89,6 +89,24 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> WordLayout:
         # Eight bytes at most are accessed at once: what is aligned to more shares the codelet.
         align_bytes = min(walk.align_bytes, 8)
         made.add(pointer_field(nest, number), Pointer(walk.operand), kind, walk.dtype, align_bytes)
+    if nest.split != "alone":
+        _add_shares(made, draft)
+    for j in range(0 if nest.split == "columns" else 1, len(nest.outer)):
+        made.add(f"last{j}", nest.outer[j] - 1)
+    _add_steps(made, draft, over_bytes)
+    for (axis, _), origin in zip(nest.axes, nest.origin, strict=True):
+        made.add(f"origin{axis}", origin)
+    if not draft.constants.in_pool:
+        for i, bits in enumerate(draft.constants.bits):
+            made.add(f"c{i}", bits)
+    if draft.scratch.n_words:
+        made.add("scratch", Scratch(), "scratch", "", 8)
+    return made
+
+
+def _add_shares(made: WordLayout, draft: Draft) -> None:
+    """Add what says which points a worker does."""
+    nest = draft.prepared.nest
     made.add("per_worker", nest.per_worker)
     if counts_turns(draft):
         made.add("turns", nest.inner // draft.points_per_turn)
@@ -104,17 +122,6 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> WordLayout:
         if nest.padded != nest.inner:
             made.add("pad", nest.padded - nest.inner)
         _add_starts(made, nest)
-    for j in range(0 if nest.split == "columns" else 1, len(nest.outer)):
-        made.add(f"last{j}", nest.outer[j] - 1)
-    _add_steps(made, draft, over_bytes)
-    for (axis, _), origin in zip(nest.axes, nest.origin, strict=True):
-        made.add(f"origin{axis}", origin)
-    if not draft.constants.in_pool:
-        for i, bits in enumerate(draft.constants.bits):
-            made.add(f"c{i}", bits)
-    if draft.scratch.n_words:
-        made.add("scratch", Scratch(), "scratch", "", 8)
-    return made
 
 
 def _add_steps(made: WordLayout, draft: Draft, over_bytes: dict[int, int]) -> None:

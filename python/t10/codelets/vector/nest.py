@@ -19,7 +19,9 @@ ROW_UNIT = 4
 REST = (0, 1, 2, 1)
 """By points beyond whole units, as few after which turns of two and of four points leave a rest in the same cases."""
 MOST_OUTER_AXES = 4
-Split = Literal["columns", "rows", "flat"]
+Split = Literal["columns", "rows", "flat", "alone"]
+MOST_ALONE = 4
+"""Points that one worker may do alone, written out: to find a share takes longer than as many."""
 
 FLOAT_COMBINES: dict[Combine, str] = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf",
                                       "min": "arith.minimumf"}  # fmt: skip
@@ -59,6 +61,7 @@ class RowNest:
     `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
     after them; -1 for an axis of one point). Workers share the inner axis ("columns"), the outermost ("rows"), or all
     points, rows counted as if they were `padded` long ("flat"): worker w takes `per_worker` from `w * per_worker` on.
+    Or the first of them does a few points "alone".
 
     If `across` is not 0, a point is as many neighbouring elements, and rows run across the dense axis of the output:
     what does not vary along them stays in registers. `alike` gives, per walk, the first whose elements lie at the same
@@ -148,7 +151,7 @@ def skeleton(nest: RowNest) -> RowNest:
 
     Which of its walks are `alike` is left out.
     """
-    inner = ROW_UNIT + REST[nest.inner % ROW_UNIT]
+    inner = nest.inner if nest.split == "alone" else ROW_UNIT + REST[nest.inner % ROW_UNIT]
     walks = tuple(
         [
             Walk(
@@ -175,7 +178,7 @@ def slots_of(nest: RowNest, effort: Effort) -> float:
     """Return about how many issue slots the busiest worker takes."""
     n_rows = prod(nest.outer)
     per_point = effort.per_point * nest.point_elements
-    if nest.split == "columns":
+    if nest.split in ("columns", "alone"):
         back = 2 * len(nest.walks) if nest.outer else 0
         return n_rows * (nest.per_worker * per_point + effort.per_row + back)
     if nest.split == "rows":
@@ -247,6 +250,11 @@ class Rows:
         if key not in self._nests:
             self._nests[key] = self._nest(split, per_worker, axes)
         return self._nests[key]
+
+    def alone(self) -> RowNest | None:
+        """Return a few points as one worker does them, None where there are more or rows of them."""
+        n_points = self.inner.extent
+        return None if self.axes or n_points > MOST_ALONE else self._nest("alone", n_points, [])
 
     def _nest(self, split: Split, per_worker: int, axes: list[_Axis]) -> RowNest:
         task, function, inner, output = self.task, self.function, self.inner, self.operands[-1]

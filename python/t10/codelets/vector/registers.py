@@ -71,10 +71,11 @@ def symbols(draft: Draft) -> list[str]:
         pointer(i) for i in range(len(nest.walks))
         if i == last or (draft.prepared.levels[i] != ONCE and i not in parked.pointers)
     ]  # fmt: skip
-    result.append("%n")
+    if nest.split != "alone":
+        result.append("%n")
     if draft.far_frame is not None:
         result.append("%turns")
-    if draft.tail is not None:
+    if draft.tail is not None and nest.split != "alone":
         result += (
             ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]
         )

@@ -22,6 +22,11 @@ class Start(Writer):
         first, second, third = self.temporaries[:3]
         self.op(f"get {first}, $WSR")
         self.op(f"and {first}, {first}, 7", "number of the worker")
+        if self.nest.split == "alone":
+            self.op(f"brnz {first}, {EXIT}", "the first one does it all")
+            if self.draft.scratch.n_words:
+                self.load_word("%scratch", "scratch")
+            return
         if self.draft.scratch.n_words:
             self.load_word(second, "scratch")
             self.op(f"mul {third}, {first}, {scratch_bytes_per_worker(self.draft)}")
@@ -83,7 +88,7 @@ class Start(Writer):
             if is_set:
                 self.op(f"add {target}, {target}, {part}")
             is_set = True
-        if nest.split == "rows" or walk.inner == 0:
+        if nest.split in ("rows", "alone") or walk.inner == 0:
             return is_set
         part = work if is_set else target
         column = first
@@ -148,7 +153,7 @@ class Start(Writer):
         """Part the points of a row in turns of the loop and what is left."""
         if "%mine" in self.pins.names:
             self.op("mov %mine, %n")
-        if self.draft.has_head or self.nest.split == "flat":
+        if self.draft.has_head or self.nest.split in ("flat", "alone"):
             return
         if self.draft.tail is not None and self.nest.split == "columns":
             self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
@@ -161,7 +166,7 @@ class Start(Writer):
         shared = 0 if self.nest.split == "rows" else len(self.nest.outer)
         for axis, position in self.nest.axes:
             self.load_word(f"%index{axis}", f"origin{axis}")
-            if position == shared:
+            if position == shared and self.nest.split != "alone":
                 self.op(f"add %index{axis}, %index{axis}, {first}")
 
     def set_counter(self, level: int, start: str = "") -> None:

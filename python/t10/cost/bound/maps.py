@@ -26,6 +26,7 @@ from t10.cost.bound.row_costs import (
     LEAST_START,
     RowCosts,
     aligned_costs,
+    alone_slots,
     least_apart,
     least_of,
     quads,
@@ -65,7 +66,7 @@ def map_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Co
         slots = _loose_slots(one, product(boxes, axis_order(spec.output)))
     else:
         slots = _map_slots(one, boxes, is_whole)
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, product(boxes, axis_order(spec.output)))
 
 
 def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column:
@@ -75,12 +76,19 @@ def single_term_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = Fals
     single = replace(spec, inputs=tuple([_operand_without(operand, reduced) for operand in spec.inputs]))
     one, points = Map.of_sub_task(single), product(boxes, axis_order(spec.output))
     if not _is_computed(one):
-        return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, points)
+        return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, _loose_slots(one, points), points)
     slots = _map_slots(one, boxes, is_whole)
     if not is_whole and any(reduced & operand.axes for operand in spec.inputs):
         # Windows may be longer along what is summed.
         slots = np.minimum(slots, _apart_slots(one, points))
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, points)
+
+
+def _or_alone(one: Map, slots: Column, points: Column) -> Column:
+    """Return slots of so many points, fewer where one worker may do them alone."""
+    for n_points, alone in enumerate(alone_slots(one), 1):
+        slots = chosen(points == n_points, np.minimum(slots, alone), slots)
+    return slots
 
 
 def _operand_without(operand: Operand, axes: frozenset[int]) -> Operand:
@@ -142,7 +150,7 @@ def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
     if not costs:
         return None
     slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in costs]) - SHORT_SLOTS
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, n_slots)
 
 
 def window_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:
@@ -192,7 +200,7 @@ def chunk_map_bound(
         whole = np.minimum(rows, whole) if _may_join(one) else rows
     found = row_costs(one)
     few = 0 if found is None else _last_slots(found[0], n_slots)
-    single = LAUNCH_CYCLES + SLOT_CYCLES * (LEAST_START + 2 * len(one.operands) + few)
+    single = LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, LEAST_START + 2 * len(one.operands) + few, n_slots)
     return chosen(n_slots < one.lanes, single, whole - chosen(n_slots % one.lanes == 0, 0, ODD_CYCLES))
 
 
@@ -206,10 +214,10 @@ def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
     found = () if one.may_stride(one.chains[-1][-1]) else aligned_costs(one)
     if not found:
         # Runs do not say whether an operand lies in another order.
-        return LAUNCH_CYCLES + SLOT_CYCLES * _loose_slots(one, n_slots)
+        return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, _loose_slots(one, n_slots), n_slots)
     if len(one.chains) == 1:
         slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in found])
-        return LAUNCH_CYCLES + SLOT_CYCLES * slots
+        return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, n_slots)
     costs = least_of(found)
     n_rows = np.maximum(n_slots // runs, 1)
     outer = (n_rows,) if len(one.chains) == 2 and len(one.chains[0]) == 1 else ()
@@ -218,7 +226,7 @@ def _epilogue_cycles(one: Map, n_slots: Column, runs: Column) -> Column:
     if _may_join(one):
         # Where an axis between is of one point, rows may go on further.
         slots = np.minimum(slots, _slots(one, costs, n_slots, is_aligned=True))
-    return LAUNCH_CYCLES + SLOT_CYCLES * slots
+    return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, n_slots)
 
 
 def _outer_slots(one: Map, points: Column) -> Column:

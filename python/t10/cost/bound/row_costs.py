@@ -20,7 +20,16 @@ from t10.codelets.vector.family import (
     drafted,
     prepared_nest,
 )
-from t10.codelets.vector.nest import Effort, RowNest, Split, across_nest, nest_of, skeleton
+from t10.codelets.vector.nest import (
+    MOST_ALONE,
+    Effort,
+    RowNest,
+    Split,
+    across_nest,
+    nest_of,
+    rows_of,
+    skeleton,
+)
 from t10.codelets.vector.schedule import Scheduled, least_cost
 from t10.core.expression import AxisSizes
 from t10.cost.bound.columns import Column, chosen
@@ -32,6 +41,8 @@ BEYOND = 1 << 40
 SPLITS: frozenset[Split] = frozenset(("columns", "rows", "flat"))
 SLACK = 2
 """Slots by which the same code may be shorter among other loops."""
+LEAST_ALONE = 7
+"""Slots of what one worker does alone: its number, a branch on it, a pointer, a store and the end."""
 LEAST_START, LEAST_ROW = 10, 1
 """Slots before rows, and of a row beside its points, of any code."""
 MOST_SUBSET = 2
@@ -185,6 +196,31 @@ def least_apart(one: Map) -> int:
                 continue
             found += [slots / lanes for lanes, slots in turns.items()]
     return max(int(min(found, default=1)), 1)
+
+
+@lru_cache(maxsize=4096)
+def alone_slots(one: Map) -> tuple[int, ...]:
+    """Return the least slots in which one worker does 1, 2, ... points by itself, along rows of any axis."""
+    least: list[int] = []
+    for n_points in range(1, MOST_ALONE + 1):
+        boxes = [
+            tuple(n_points if a == chain[-1] else 1 for a in range(len(one.extents))) for chain in one.chains
+        ]
+        found = [_written_out(each, box) for each in _accesses(one) for box in dict.fromkeys(boxes)]
+        least.append(min(found) - SLACK)
+    return tuple(least)
+
+
+def _written_out(one: Map, box: AxisSizes) -> int:
+    """Return the slots of code for a few points without loops, at least what any has where there is none."""
+    task = task_of(one, box)
+    rows = rows_of(task)
+    nest = None if rows is None else rows.alone()
+    way = None if nest is None else best_way(skeleton(nest), task.apart)
+    if nest is None or way is None:
+        return LEAST_ALONE + SLACK
+    lines = Emitter(way.applied(nest)).run().lines
+    return sum(line.startswith("  ") for line in lines[: lines.index("  exitz $mzero") + 1])
 
 
 def selected(condition: Column, first: RowCosts, second: RowCosts) -> RowCosts:

@@ -32,7 +32,7 @@ from t10.cost.bound.scalar import scalar_bound
 from t10.cost.combine import Boxes as Parts
 from t10.cost.combine import combine_operator
 
-LEAST_CYCLES = 60
+LEAST_CYCLES = 54
 """No codelet takes fewer: `runall` and `sync`, and a worker's share, pointers and end."""
 VECTOR_RATE = 8
 """Points a cycle on the vector unit that no code exceeds."""
@@ -133,7 +133,8 @@ def epilogue_bound(
     They are all of a window that a core has alone, or a chunk of one that `n_members` cores have sums of. Launches are
     left out but for those between the parts of a chunk.
     """
-    if spec.epilogue is not None and epilogue_axes(spec):
+    has_places = spec.epilogue is not None and bool(epilogue_axes(spec))
+    if spec.epilogue is not None and has_places:
         # What ends a row of such code is not known: rows are taken to be one, of whole vectors.
         spec = replace(spec, epilogue=_without_places(spec.epilogue))
         n_slots = chosen(n_slots < QUAD, 1, n_slots // QUAD * QUAD)
@@ -141,7 +142,9 @@ def epilogue_bound(
     window, chunk = window_map_bound(spec, n_slots, runs), chunk_map_bound(spec, n_slots, runs, launch_cycles)
     if window is None or chunk is None:
         return LEAST_CYCLES + n_slots // VECTOR_RATE
-    return np.maximum(chosen(n_members == 1, window, chunk), LEAST_CYCLES)
+    cycles = np.maximum(chosen(n_members == 1, window, chunk), LEAST_CYCLES)
+    # An index is there already where a constant in its place would have to be loaded.
+    return chosen(n_slots == 1, LEAST_CYCLES, cycles) if has_places else cycles
 
 
 def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False) -> Column:
