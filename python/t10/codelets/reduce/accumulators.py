@@ -307,9 +307,11 @@ class Accumulators:
         return [code.add(f"{kind}v{self.lanes}acc {{}}", "i", value, is_main=False, streams=(AACC,))]
 
     def folded(self, code: Code) -> Slice:
-        """Add the four sums."""
-        first, second = self.vectors(code, "f32")
-        both = code.aux("f32v2add", code.new("a", 2), first, second)
+        """Add the four or eight sums."""
+        vectors = self.vectors(code, "f32")
+        both = next(vectors)
+        for other in vectors:
+            both = code.aux("f32v2add", code.new("a", 2), both, other)
         return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
 
     def vectors(self, code: Code, dtype: str) -> Iterator[Slice]:

@@ -149,7 +149,12 @@ class Generator:
             code.add(f"add {register}, {register}, {{}}", "i", step, is_main=True, streams=(f"in{i}",))
 
     def _tail(self, code: Code) -> None:
-        """Add the elements beyond whole vectors of a row: one more vector, what lies behind the row made neutral."""
+        """Add the elements beyond whole vectors of a row: one more vector, what lies behind the row made neutral.
+
+        Raises `Unselectable` for vectors of 16 bytes, which nothing masks.
+        """
+        if self.shape.is_wide:
+            raise Unselectable("elements beyond vectors of 16 bytes")
         form = self.body.accumulator.form
         per_word = 2 if form == "h" else 1
         neutral = neutral_bits(self.task.combine, form) if self.task.combine != "sum" else 0

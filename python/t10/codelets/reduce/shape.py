@@ -105,13 +105,14 @@ class Shape:
 
 
 def wide_shapes(task: Task) -> tuple[Shape, ...]:
-    """Return the way to walk a task that takes 16 bytes at once, if there is one: it is worth a count."""
+    """Return the ways to walk a task that take 16 bytes at once, if there are any: they are worth a count."""
     if not has_wide_sums(tuple([operand.dtype for operand in task.operands]), task.combine):
         return ()
     if not _is_plain(task) or not task.inputs[0].is_interleaved:
         return ()
-    shape = _columns(task, levels(task), WIDE_BYTES // size_bytes(task.inputs[0].dtype), is_wide=True)
-    return () if shape is None else (shape,)
+    nest, lanes = levels(task), WIDE_BYTES // size_bytes(task.inputs[0].dtype)
+    found = (_columns(task, nest, lanes, is_wide=True), _rows(task, nest, lanes, is_wide=True))
+    return tuple([shape for shape in found if shape is not None])
 
 
 @lru_cache(maxsize=KEPT_TASKS)
@@ -175,7 +176,7 @@ def _slots_of_step(shape: Shape, task: Task) -> int:
     return max(1, loads, computed)
 
 
-def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
+def _rows(task: Task, nest: tuple[Level, ...], lanes: int, *, is_wide: bool = False) -> Shape | None:
     parallel = tuple([level for level in nest if not level.is_reduction])
     reductions = [level for level in nest if level.is_reduction]
     contiguous = [level for level in reductions if _is_contiguous(level.strides[:-1])]
@@ -185,9 +186,12 @@ def _rows(task: Task, nest: tuple[Level, ...], lanes: int) -> Shape | None:
     rest = [level for level in nest if level is not inner]
     if inner.extent < lanes or not _is_aligned(task, inner, rest, lanes):
         return None
+    tail = inner.extent % lanes
+    if is_wide and (tail or not _operand_is_aligned(task.inputs[0], 0, rest, lanes, WIDE_BYTES)):
+        return None
     parallel, share = _share(parallel, task)
     outer = tuple(level for level in reductions if level is not inner)
-    return Shape("rows", lanes, parallel, outer, inner, inner.extent // lanes, inner.extent % lanes, share)
+    return Shape("rows", lanes, parallel, outer, inner, inner.extent // lanes, tail, share, is_wide=is_wide)
 
 
 def has_wide_sums(dtypes: tuple[str, ...], combine: Combine) -> bool:

@@ -15,13 +15,14 @@ import numpy as np
 
 from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace, parts_paces
 from t10.core.dtypes import size_bytes
-from t10.core.expression import Operand, OperatorSpec
+from t10.core.expression import OperatorSpec
 from t10.core.tile import N_WORKERS, WIDE_BYTES
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
 from t10.cost.bound.walks import (
     WalkLoop,
     axis_order,
     busiest_share,
+    has_plain_loops,
     innermost,
     may_step_evenly,
     product_of,
@@ -60,7 +61,7 @@ def reduction_bound(
     if not reduced or spec.selectors:
         return None
     nest = _Nest.of(spec, boxes, initial, in_windows)
-    is_plain = all(_has_plain_loops(operand, reduced) for operand in spec.inputs)
+    is_plain = all(has_plain_loops(operand, reduced) for operand in spec.inputs)
     best = nest.best() if is_plain else nest.loosely()
     return None if best is None else chosen(nest.n_terms > 1, LAUNCH_CYCLES + best, IMPOSSIBLE)
 
@@ -132,8 +133,11 @@ class _Nest:
     def row_ways(self) -> list[tuple[Pace, Column]]:
         """Return the ways to walk along rows, and the extent of the loop that they walk, 0 where there is none."""
         result: list[tuple[Pace, Column]] = []
-        for lanes, members in combinations((4, 2), self.members(self.spec.reduction_axes)):
-            own = self.row_pace(lanes, members)
+        ways = [(*way, False) for way in combinations((4, 2), self.members(self.spec.reduction_axes))]
+        if self.is_plain and self.kernel.has_wide_sums:
+            ways.append((WIDE_BYTES // self.sizes[0], (True,), True))
+        for lanes, members, is_wide in ways:
+            own = self.row_pace(lanes, members, is_wide=is_wide)
             if own is not None:
                 result.append((own, self.row(lanes, members)))
         return result
@@ -414,7 +418,7 @@ class _Nest:
         terms = [(loop.extent - 1) * (loop.steps[number] % unit) for loop in loops]
         return reduce(np.add, terms)
 
-    def row_pace(self, lanes: int, members: Members) -> Pace | None:
+    def row_pace(self, lanes: int, members: Members, *, is_wide: bool = False) -> Pace | None:
         """Return the pace along rows that some inputs walk; the others may move in outer reductions."""
         reduced = frozenset(self.spec.reduction_axes)
         ways = [
@@ -424,7 +428,8 @@ class _Nest:
             )
             for walks, o in zip(members, self.spec.inputs, strict=True)
         ]
-        found = [own for way in combinations(*ways) if (own := self.pace("rows", lanes, way)) is not None]
+        paces = [self.pace("rows", lanes, way, is_wide) for way in combinations(*ways)]
+        found = [own for own in paces if own is not None]
         return reduce(Pace.or_better, found) if found and any(members) else None
 
     def step_pace(
@@ -450,7 +455,8 @@ class _Nest:
         """Return the pace of a way to walk."""
         kinds = set(self.kernel.dtypes)
         widest = 1 if not kinds <= {"f16", "f32"} else 4 if "f16" in kinds else 2
-        if lanes > widest * (2 if mode == "columns" and self.is_plain and widest > 1 else 1):
+        may_double = is_wide or (mode == "columns" and self.is_plain and widest > 1)
+        if lanes > widest * (2 if may_double else 1):
             return None
         return pace(self.kernel, mode, lanes, inputs, is_wide)
 
@@ -484,13 +490,6 @@ def _is_cut_evenly(extent: Column, n: int) -> Column:
 def _follow(row: WalkLoop, cut: WalkLoop) -> list[Column]:
     """Return where each input walks on evenly from the end of one loop to the next point of the one around it."""
     return [outer == cut.extent * inner for outer, inner in zip(row.steps[:-1], cut.steps[:-1], strict=True)]
-
-
-def _has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:
-    """Return whether no axis is in two dims of an operand, and no dim has two axes that are reduced."""
-    axes = [axis for dim in operand.dims for axis in dim.axes]
-    n_reduced = max((len(reduced.intersection(dim.axes)) for dim in operand.dims), default=0)
-    return len(axes) == len(set(axes)) and n_reduced < 2
 
 
 def _finals(kernel: Kernel) -> tuple[Pace, ...]:

@@ -152,3 +152,10 @@ def product_of(columns: Sequence[Column]) -> Column:
     for column in columns[1:]:
         result = result * column
     return result
+
+
+def has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:
+    """Return whether no axis is in two dims of an operand, and no dim has two axes that are reduced."""
+    axes = [axis for dim in operand.dims for axis in dim.axes]
+    n_reduced = max((len(reduced.intersection(dim.axes)) for dim in operand.dims), default=0)
+    return len(axes) == len(set(axes)) and n_reduced < 2
