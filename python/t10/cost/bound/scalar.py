@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, reduce
 from itertools import permutations
 
@@ -38,6 +38,9 @@ class LoopCosts:
     term: int
     alone: int
     row: int = 0
+
+
+COSTS = tuple(field.name for field in fields(LoopCosts))
 
 
 def scalar_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) -> Column | None:
@@ -77,21 +80,38 @@ def _walked(spec: OperatorSpec) -> AxisSizes:
 
 @lru_cache(maxsize=1024)
 def _costs(spec: OperatorSpec, walked: AxisSizes) -> LoopCosts | None:
-    """Return what scalar loops take over one axis of outputs, and one of the `walked` ones if there are any."""
+    """Return what scalar loops take over outputs along any axis, and over one of the `walked` ones if there are any.
+
+    Along an axis of one point an operand may need a look at its bounds that no step of the operator takes.
+    """
     order = [axis for dim in spec.output.dims for axis in dim.axes]
-    many, one = (_code(spec, order[-1:], n_points, walked[-1:]) for n_points in (POINTS, 1))
+    axes = [axis for axis in order if spec.axes[axis].extent > 1] or order[-1:]
+    never = (".LEnd", SKIP) if _is_found(spec) else (".LEnd",)
+    found = [_costs_along(spec, (axis,), walked[-1:], never) for axis in axes] or [
+        _costs_along(spec, (), walked[-1:], never)
+    ]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    least = LoopCosts(*(min(getattr(each, name) for each in known) for name in COSTS))
+    rows = _rows(spec, order, never) if order else []
+    start = min([least.start, *(start for start, _ in rows)])
+    return replace(least, start=start, row=max(min((row for _, row in rows), default=0), 0))
+
+
+def _costs_along(
+    spec: OperatorSpec, axes: AxisSizes, walked: AxisSizes, never: Sequence[str]
+) -> LoopCosts | None:
+    """Return what scalar loops take over outputs along an axis, or for the only one there is."""
+    many, one = (_code(spec, axes, n_points, walked) for n_points in (POINTS, 1))
     if many is None or one is None:
         return None
-    never = (".LEnd", SKIP) if _is_found(spec) else (".LEnd",)
     total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), *never) + 1 for lines in (many, one))
-    if not order:
+    if not axes:
         return LoopCosts(0, total, 0, alone)
     output = least_slots(many, *loop(many, ".LLevel0"), *never)
     term = least_slots(many, *loop(many, ".LLevel1"), *never) if walked else 0
-    rows = _rows(spec, order, never)
-    start = min([total - output, *(start for start, _ in rows)])
-    row = max(min((row for _, row in rows), default=0), 0)
-    return LoopCosts(start, output - term, term, alone, row)
+    return LoopCosts(total - output, output - term, term, alone)
 
 
 def _rows(spec: OperatorSpec, order: Sequence[int], never: Sequence[str]) -> list[tuple[int, int]]:
