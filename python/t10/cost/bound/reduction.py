@@ -133,7 +133,9 @@ class _Nest:
     def row_ways(self) -> list[tuple[Pace, Column]]:
         """Return the ways to walk along rows, and the extent of the loop that they walk, 0 where there is none."""
         result: list[tuple[Pace, Column]] = []
-        ways = [(*way, False) for way in combinations((4, 2), self.members(self.spec.reduction_axes))]
+        ways: list[tuple[int, Members, bool]] = [
+            (*way, False) for way in combinations((4, 2), self.members(self.spec.reduction_axes))
+        ]
         if self.is_plain and self.kernel.has_wide_sums:
             ways.append((WIDE_BYTES // self.sizes[0], (True,), True))
         for lanes, members, is_wide in ways:
