@@ -139,8 +139,7 @@ class _Nest:
         if self.is_plain and self.kernel.has_wide_sums:
             ways.append((WIDE_BYTES // self.sizes[0], (True,), True))
         for lanes, members, is_wide in ways:
-            own = self.row_pace(lanes, members, is_wide=is_wide)
-            if own is not None:
+            if (own := self.row_pace(lanes, members, is_wide=is_wide)) is not None:
                 result.append((own, self.row(lanes, members)))
         return result
 
