@@ -83,6 +83,13 @@ def test_more_cores_never_plan_slower_and_no_smaller_chip_has_a_better_plan(
         assert all(pinned_cycles(plan, cores(n_cores)) >= cycles[number] for plan in plans[:number])
 
 
+def test_states_are_ranked_as_relayouts_share_a_phase(tmp_path: Path) -> None:
+    """The best plan of this model on 16 cores was none of the states on 23: two relayouts counted as two phases."""
+    model = model_of(64, tmp_path)
+    fewer, more = (sum_of_cycles(planned(model, cores(n))) for n in (16, 23))
+    assert more <= fewer
+
+
 @pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_faster_links_never_plan_slower(seed: int, tmp_path: Path) -> None:
     model = model_of(seed, tmp_path)

@@ -81,6 +81,17 @@ def test_so_they_do_where_steps_are_counted_and_bounds_prune(first: int) -> None
         )
 
 
+def test_a_look_up_along_an_axis_of_one_point_is_not_bounded_too_high() -> None:
+    """Its last axis would need a look at its bounds if it had more points, and plans were left out for that."""
+    spec, other, _ = random_case(5, largest=120)
+    assert spec.kind == "gather"
+    assert spec.axes[-1].extent == 1
+    cost = IpuCostModel(other.model_copy(update={"n_workers": CHIP.n_workers}))
+    boxes = np.array([[3, 6, 6, 1], [3, 6, 2, 1], [1, 6, 6, 1], [3, 3, 6, 1]])
+    least, counted = (each.sub_task_cycles_many(spec, boxes) for each in (cost.least, cost))
+    assert (least <= counted).all()
+
+
 @pytest.mark.slow
 def test_so_they_do_where_epilogues_are_priced_by_their_runs() -> None:
     n_searched = n_others = 0
