@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -93,7 +94,7 @@ def _all_claims(known: Known) -> list[Claim]:
     return [*claims_of(known), *(claim for part in PARTS for claim in part.claims())]
 
 
-def _draw(folder: Path, name: str, picture: Any) -> None:
+def write_picture(folder: Path, name: str, picture: Any) -> None:
     """Write a picture as SVG, and as PNG where it is not text already."""
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.svg").write_text(svg(picture).rstrip("\n") + "\n", encoding="utf-8")
@@ -101,15 +102,26 @@ def _draw(folder: Path, name: str, picture: Any) -> None:
         picture.savefig(folder / f"{name}.png", dpi=100, metadata={"Software": None})
 
 
-def write_page(docs: Path) -> None:
-    """Write the page and its pictures."""
-    known = known_rows()
+def page_pictures(known: Known) -> dict[str, Any]:
+    """Return the pictures of the page by name."""
     drawn = {name: draw(known) for name, draw in FIGURES.items()}
     pictures = {name: picture for name, picture in drawn.items() if picture is not None}
     for part in PARTS:
         pictures |= part.pictures()
+    return pictures
+
+
+def write_page(docs: Path) -> None:
+    """Write the page and its pictures."""
+    known = known_rows()
+    pictures = page_pictures(known)
     for name, picture in pictures.items():
-        _draw(docs / FOLDER, name, picture)
+        write_picture(docs / FOLDER, name, picture)
+    (docs / "evaluation.md").write_text(page_text(known, pictures), encoding="utf-8")
+
+
+def page_text(known: Known, pictures: Collection[str]) -> str:
+    """Return the text of the page, which shows these pictures."""
     parts = {
         "claims": _claims(_all_claims(known)),
         "parts": "\n".join(part.section().rstrip("\n") + "\n" for part in PARTS).rstrip("\n"),
@@ -126,7 +138,7 @@ def write_page(docs: Path) -> None:
     text = TEXT.read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)
-    (docs / "evaluation.md").write_text(text, encoding="utf-8")
+    return text
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

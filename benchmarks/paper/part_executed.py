@@ -16,7 +16,7 @@ from planner.models import CONTEXT, DTYPE, RESNET_WIDTHS
 
 from paper.claims import Claim
 from paper.part_data import CHIP, COST, Say, chip_and_costs, fill, read, table
-from paper.results import read_operators
+from paper.results import Key, read_operators
 from t10.arrays import Arrays
 from t10.baselines.execute import run_model
 from t10.baselines.vgm import VgmPlan
@@ -97,20 +97,21 @@ def plan(say: Say) -> None:
 
 def jobs() -> list[tuple[str, ...]]:
     """Return models and systems to execute, with the digest of what is printed of them."""
+    operators = read_operators()
     return [
-        (name, system, printed_digest(name, system))
+        (name, system, _digest(operators, name, system))
         for name, each in MODELS.items()
         for system in each.systems
     ]
 
 
-def _printed(model: str, system: str) -> Mapping[str, int]:
-    return read_operators().get((CHIP, COST, model, 1, system), {})
+def _printed(operators: Mapping[Key, Mapping[str, int]], model: str, system: str) -> Mapping[str, int]:
+    return operators.get((CHIP, COST, model, 1, system), {})
 
 
-def printed_digest(model: str, system: str) -> str:
+def _digest(operators: Mapping[Key, Mapping[str, int]], model: str, system: str) -> str:
     """Return a digest of the cycles of operators that are printed."""
-    return sha256(repr(sorted(_printed(model, system).items())).encode()).hexdigest()[:16]
+    return sha256(repr(sorted(_printed(operators, model, system).items())).encode()).hexdigest()[:16]
 
 
 def _made(name: str, system: str, digest: str) -> Iterator[tuple[object, ...]]:
@@ -123,7 +124,9 @@ def _made(name: str, system: str, digest: str) -> Iterator[tuple[object, ...]]:
     found = SYSTEMS[system].plan(graph, chip, cost)
     error, tolerance = executed_error(found, graph, chip, values, inputs, expected, f"{name}, {system}")
     cycles = cycles_of(found)
-    printed = {each.removeprefix(model.layer): n for each, n in _printed(name, system).items()}
+    printed = {
+        each.removeprefix(model.layer): n for each, n in _printed(read_operators(), name, system).items()
+    }
     known = cycles.keys() & printed.keys()
     yield (
         len(graph.operators), len({canonical(spec) for spec in graph.operators}),

@@ -7,19 +7,25 @@ from pathlib import Path
 import pytest
 from paper.claims import claims_of, mean
 from paper.figures import FIGURES
-from paper.page import known_rows, write_page
+from paper.page import known_rows, page_pictures, page_text, write_picture
 from paper.sweep import POINTS, key_of
+from support.draw import drawn
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_page_is_what_the_rows_make_of_it(tmp_path: Path) -> None:
-    write_page(tmp_path)
-    made = (tmp_path / "evaluation.md").read_text(encoding="utf-8")
-    assert made == (DOCS / "evaluation.md").read_text(encoding="utf-8"), "run python benchmarks/paper"
-    drawn = {path.name for path in (tmp_path / "evaluation").iterdir()}
-    assert drawn == {path.name for path in (DOCS / "evaluation").iterdir()}
-    assert {path.removesuffix(".svg") for path in drawn if path.endswith(".svg")} >= set(FIGURES)
+    """All of its text, and a file for every picture; two of the pictures are written."""
+    known = known_rows()
+    pictures = page_pictures(known)
+    text = page_text(known, pictures)
+    assert text == (DOCS / "evaluation.md").read_text(encoding="utf-8"), "run python benchmarks/paper"
+    there = {path.name for path in (DOCS / "evaluation").iterdir()}
+    assert {name.partition(".")[0] for name in there} == set(pictures) >= set(FIGURES)
+    for name in drawn(sorted(pictures), 2):
+        write_picture(tmp_path, name, pictures[name])
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {name for name in there if (tmp_path / f"{name.partition('.')[0]}.svg").exists()}
 
 
 def test_every_row_is_of_a_point_that_is_planned() -> None:
