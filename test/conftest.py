@@ -24,17 +24,21 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
+ONE_SLOW_OF, MOST_CASES = 30, 4
+"""With --draw-slow one slow test of so many runs, and of any other test so many cases."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what `make pytest` asks for."""
     parser.addoption(
         "--draw-slow",
         action="store_true",
-        help="of slow tests run a tenth, of tests marked sampled(n) n cases; both drawn by the commit",
+        help="of slow tests run one of thirty, of others four cases, or n where marked sampled(n); drawn by the commit",
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out nine tenths of the slow tests, and most cases of sampled ones, where a part of them is asked for."""
+    """Leave out most of the slow tests, and of others the cases beyond so many, where a part of them is asked for."""
     if not config.getoption("--draw-slow"):
         return
     groups: dict[str, tuple[list[pytest.Item], int]] = {}
@@ -42,11 +46,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sampled = item.get_closest_marker("sampled")
         if item.get_closest_marker("slow"):
             groups.setdefault("slow", ([], 0))[0].append(item)
-        elif sampled:
-            groups.setdefault(item.nodeid.split("[")[0], ([], sampled.args[0]))[0].append(item)
+        else:
+            n_cases = sampled.args[0] if sampled else MOST_CASES
+            groups.setdefault(item.nodeid.split("[")[0], ([], n_cases))[0].append(item)
     left_out: set[str] = set()
     for cases, n in groups.values():
-        kept = drawn(cases, n or -(-len(cases) // 10), name=lambda item: item.nodeid)
+        kept = drawn(cases, n or -(-len(cases) // ONE_SLOW_OF), name=lambda item: item.nodeid)
         left_out.update({item.nodeid for item in cases} - {item.nodeid for item in kept})
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
     items[:] = [item for item in items if item.nodeid not in left_out]

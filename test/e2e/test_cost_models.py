@@ -50,6 +50,7 @@ GRAPHS = (
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cost", COSTS, ids=lambda cost: cost.name)
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: f"{graph.name}-{len(graph.operators)}")
 def test_simulated_cycles_are_those_of_the_model_that_was_planned_with(graph: Graph, cost: CostModel) -> None:

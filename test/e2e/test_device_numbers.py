@@ -95,6 +95,7 @@ def test_operations_with_one_right_answer_have_the_same_bits(
         np.testing.assert_array_equal(executed[name], planned[name], err_msg=operation)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", ["f32", "f16"])
 def test_functions_are_near(dtype: str, tmp_path: Path) -> None:
     planned, executed = both(model_text(FUNCTIONS, dtype), inputs_of(dtype), tmp_path)

@@ -41,6 +41,7 @@ def network() -> Any:
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
+@pytest.mark.slow
 def test_a_network_fits_with_packed_weights_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, end = network(), f"x{LAYERS}"
     x = {"x0": np.random.default_rng(5).standard_normal((1, N)).astype(np.float16)}

@@ -169,6 +169,7 @@ def test_a_large_model_is_solved_to_the_gap_asked_for(monkeypatch: pytest.Monkey
     assert solved[-1] == PlanOptions().gap
 
 
+@pytest.mark.slow
 def test_helpers_do_not_change_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, chip = imported("mlp").plan.graph, load_chip("test-64")
     found: list[ModulePlan] = []

@@ -37,6 +37,7 @@ def test_every_model_is_equal_or_refused_as_stated(name: str) -> None:
     assert onnx_mlir.judged(row, onnx_mlir.expectations(EXPECTED), is_listed=True).is_expected, row
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("only", "code"), [("x_loop_if", 0), ("x_custom_op", 1)])
 def test_the_tool_says_whether_all_is_as_expected(only: str, code: int, tmp_path: Path) -> None:
     expected = tmp_path / "expected.txt"

@@ -87,6 +87,7 @@ def test_operations_of_its_dialect_are_known(installed: Installed) -> None:
     assert installed.run("t10-opt", "bad.mlir").returncode == 2
 
 
+@pytest.mark.slow
 def test_its_chip_and_codelets_have_names(installed: Installed) -> None:
     done = installed.run("t10-opt", "--t10-partition=chip=example-8", "product.mlir")
     assert 't10.chip = "example-8"' in done.stdout, done.stderr

@@ -49,6 +49,7 @@ def model(folder: Path) -> Path:
     return folder / "wide.onnx"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("engine", ["plan", "iss", "poplar-host"])
 def test_integers_beyond_a_word_are_exact(engine: str, tmp_path: Path) -> None:
     path = model(tmp_path)

@@ -23,6 +23,7 @@ def published() -> Executable:
     return compile(MODELS / "mlp.onnx", "test-16", options=PlanOptions(as_published=True), partials="f16")
 
 
+@pytest.mark.sampled(1)
 def test_no_operator_is_joined_to_another_and_algorithm_1_chooses(published: Executable) -> None:
     ours = compile(MODELS / "mlp.onnx", "test-16", partials="f16")
     assert len(published.plan.operators) > len(ours.plan.operators)

@@ -87,6 +87,7 @@ def test_random_plans_and_their_programs_share_one_memory(seed: int) -> None:
         assert simulate(plan, case.chip, cost, arrays, arrays).peak_bytes == plan.peak_bytes
 
 
+@pytest.mark.slow
 def test_a_program_that_leaves_no_room_is_refused() -> None:
     chip = load_chip("test-4:reserved_bytes=1024,sram_bytes=12288")
     assert compile(MODELS / "mlp.onnx", chip).plan.end_bytes <= chip.data_end_bytes

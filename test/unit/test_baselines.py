@@ -45,6 +45,7 @@ def _read(name: str, *, joins: bool) -> tuple[Graph, Arrays, Arrays, Arrays]:
     return read.graph, weights, inputs, run_onnx_runtime(MODELS / f"{name}.onnx", inputs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "system", "joins"),
     [

@@ -105,6 +105,7 @@ def _bound(spec: OperatorSpec, box: AxisSizes, *, is_whole: bool = False) -> int
     return int(np.broadcast_to(sub_task_bound(spec, np.array([box], np.int64), is_whole=is_whole), (1,))[0])
 
 
+@pytest.mark.slow
 def test_maps_are_bounded_where_operands_are_as_large_as_the_box():
     drawn = _drawn(random_map, 60, "maps")
     found = _ratios(
@@ -115,6 +116,7 @@ def test_maps_are_bounded_where_operands_are_as_large_as_the_box():
     assert np.quantile(found, 0.25) >= 0.6
 
 
+@pytest.mark.slow
 def test_maps_are_bounded_where_operands_lie_in_longer_windows():
     def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
         for rng, spec, box in _drawn(random_map, 60, "windows"):
@@ -135,6 +137,7 @@ def test_odd_rows_within_odd_loops_are_bounded(box: AxisSizes):
     assert 0 < swapped.bound(box, is_whole=True) <= cycles
 
 
+@pytest.mark.slow
 def test_maps_of_whole_vectors_are_bounded_closely():
     """What planners cut: rows of multiples of eight points, of floats."""
 

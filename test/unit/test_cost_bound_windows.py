@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pytest
 from support.random_products import handed_on_rounded, random_box, random_product
 
 from t10.codelets.count import cycles_of
@@ -32,6 +33,7 @@ def counted(
     return min(known, default=None)
 
 
+@pytest.mark.slow
 def test_no_step_takes_less_than_the_bound_of_its_windows() -> None:
     rng = Random(21)
     shares: list[float] = []

@@ -93,6 +93,7 @@ def test_bundled_models_are_traced_and_native_code_gives_their_numbers(
     check_model(cost, spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", MODELS[:3], ids=lambda cost: cost.name)
 def test_so_it_is_for_random_operators(cost: CostModel) -> None:
     rng = Random(7)

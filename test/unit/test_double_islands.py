@@ -91,6 +91,7 @@ def test_a_layer_norm_in_f64_runs_on_all_engines(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, _normalised(), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_it_stays_in_f64_and_is_refused_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _layer_norm(tmp_path / "m.onnx")
     executable = t10.compile(path, chip="test-16", keep_f64=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from conftest import MOST_CASES, ONE_SLOW_OF
 from support.draw import ALL, dealt, drawn, one_of_each
 
 CASES = tuple(range(100))
@@ -42,7 +44,7 @@ def test_what_one_half_does_not_get_the_other_does(monkeypatch: pytest.MonkeyPat
     assert {number // 2 for number in first} == {number // 2 for number in second} == set(range(50))
 
 
-def test_a_tenth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
+def test_one_of_so_many_slow_tests_is_drawn_and_no_other_test_is_lost() -> None:
     root = Path(__file__).parents[2]
     words = [sys.executable, "-m", "pytest", "-q", "--collect-only", "test/unit/test_extremes.py"]
 
@@ -51,8 +53,9 @@ def test_a_tenth_of_slow_tests_is_drawn_and_every_other_test_stays() -> None:
         return {line for line in done.stdout.splitlines() if "::" in line}
 
     every, slow, part = collected(), collected("-m", "slow"), collected("--draw-slow")
-    assert every - slow < part < every
-    assert len(part & slow) == -(-len(slow) // 10)
+    assert part < every
+    assert {name.partition("[")[0] for name in every - slow} <= {name.partition("[")[0] for name in part}
+    assert len(part & slow) == -(-len(slow) // ONE_SLOW_OF)
 
 
 SAMPLED = """
@@ -62,13 +65,17 @@ import pytest
 @pytest.mark.parametrize("number", range(20))
 def test_numbers(number): ...
 
-@pytest.mark.parametrize("number", range(5))
-def test_others(number): ...
+@pytest.mark.parametrize("number", range(3))
+def test_few(number): ...
+
+@pytest.mark.parametrize("number", range(20))
+def test_many(number): ...
 """
 
 
+@pytest.mark.slow
 def test_of_a_sampled_test_some_cases_are_drawn(tmp_path: Path) -> None:
-    """All where nothing is said; else three of those that are marked, and every case of other tests."""
+    """All where nothing is said; else three of those that are marked, and of other tests all up to a number."""
     root = Path(__file__).parents[2]
     (tmp_path / "test_sampled.py").write_text(SAMPLED, encoding="utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "conftest", str(tmp_path)]
@@ -82,5 +89,9 @@ def test_of_a_sampled_test_some_cases_are_drawn(tmp_path: Path) -> None:
         return [line.split("::")[1] for line in done.stdout.splitlines() if "::" in line]
 
     part = collected("--draw-slow")
-    assert len(collected()) == 25
-    assert [name.startswith("test_numbers") for name in part] == [True] * 3 + [False] * 5
+    assert len(collected()) == 43
+    assert Counter(name.partition("[")[0] for name in part) == {
+        "test_numbers": 3,
+        "test_few": 3,
+        "test_many": MOST_CASES,
+    }

@@ -28,6 +28,7 @@ def x_of(executable: Executable) -> dict[str, Any]:
     return random_inputs(executable.plan.graph, seed=1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float16", 5e-3)])
 def test_runs_to_the_numbers_of_onnx_runtime(tmp_path: Path, dtype: str, tolerance: float) -> None:
     path = models.mlp(tmp_path / "mlp.onnx", dtype)

@@ -29,6 +29,7 @@ def check(case: Case) -> None:
         np.testing.assert_array_equal(got[name], due)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, (1 << 32) - 1))
 def test_lowered_random_plans_compute_what_numpy_does(number: int) -> None:

@@ -155,6 +155,7 @@ def test_energies_are_varied_one_by_one() -> None:
         parse_varied("energy.mac=1,4", chip)
 
 
+@pytest.mark.slow
 def test_page_comparison_and_sweep_show_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "chip.yaml"
     path.write_text("based_on: test-4\nname: warm\nenergy: {mac_pj: 1, byte_pj: 2}\n")

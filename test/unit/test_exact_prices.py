@@ -79,6 +79,7 @@ def priced(spec: OperatorSpec, cost: IpuCostModel, plan: Plan) -> tuple[float, i
     return found, int((arrays.compute + arrays.reduce + arrays.shift - least.shift)[0])
 
 
+@pytest.mark.slow
 def test_a_search_is_told_what_evaluation_says_whatever_steps_take() -> None:
     rng, cost = Random(8), AnyCosts(CHIP)
     made = [random_operator(rng) for _ in range(OPERATORS)]
@@ -148,6 +149,7 @@ def test_different_rows_are_the_first_of_each() -> None:
         assert different_rows(rows).tolist() == np.sort(first).tolist()
 
 
+@pytest.mark.slow
 def test_plans_take_no_less_than_their_bounds() -> None:
     """Steps where their windows lie, in parts or not, and shifts; what knows the bounds says the same price."""
     rng, cost = Random(12), IpuCostModel(CHIP)

@@ -76,6 +76,7 @@ def test_a_model_fits_in_what_it_is_said_to_need(name: str) -> None:
     assert plan.peak_bytes <= plan.capacity_bytes
 
 
+@pytest.mark.slow
 def test_weights_in_off_chip_memory_are_not_held_while_other_operators_run() -> None:
     """Four weights of 2 MiB at rest are 512 KiB per core; one of them at a time is a quarter of that."""
     graph, chip = LAYERS, chip_with(96 * 1024)
@@ -141,6 +142,7 @@ def test_the_smallest_plan_and_a_smaller_batch_are_tried() -> None:
     assert any("a shift buffer of 1,024" in line for line in tried)
 
 
+@pytest.mark.slow
 def test_wide_floats_are_a_lever_where_there_are_any() -> None:
     wide = specs.mlp_graph(64, (1024,) * 5, "f32")
     lines = [line for line in explained(wide, chip_with(200_000)).details if "fp16" in line]
@@ -184,6 +186,7 @@ def test_planning_raises_the_explanation() -> None:
     assert caught.value.details[0].startswith("every core then holds")
 
 
+@pytest.mark.slow
 def test_pins_of_one_chip_that_do_not_fit_say_so_whatever_other_chips_take(tmp_path: Path) -> None:
     """Remedies try chips with fewer cores, for which the pinned plans are none."""
     module = tmp_path / "model.mlir"

@@ -114,6 +114,7 @@ def test_scattered_elements_keep_their_signs(tmp_path: Path) -> None:
     check(found, run_onnx_runtime(path, {"x": ZEROS, "u": updates}))
 
 
+@pytest.mark.slow
 def test_a_remainder_of_nothing_has_the_sign_of_the_dividend(tmp_path: Path) -> None:
     x = np.array([-0.0, -0.0, 0, -3, 5, -6, 6], np.float32)
     y = np.array([2, INF, 3, 3, -3, 3, -3], np.float32)
@@ -121,6 +122,7 @@ def test_a_remainder_of_nothing_has_the_sign_of_the_dividend(tmp_path: Path) -> 
     check(found, {"rest": np.fmod(x, y)})
 
 
+@pytest.mark.slow
 def test_a_floored_remainder_of_nothing_has_the_sign_of_the_divisor(tmp_path: Path) -> None:
     x = np.array([-0.0, 0, 0, -3, 5, -6, 6, 6, -0.0, -3], np.float32)
     y = np.array([2, -INF, -3, 3, -3, 3, -3, 3, -2, INF], np.float32)
@@ -128,6 +130,7 @@ def test_a_floored_remainder_of_nothing_has_the_sign_of_the_divisor(tmp_path: Pa
     check(found, {"rest": np.mod(x, y)})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_rows_that_are_looked_up_keep_signs_of_zeros(kind: type[np.floating[Any]], tmp_path: Path) -> None:
     """A look-up moves its one row: added to 0, it would lose them."""
@@ -204,6 +207,7 @@ def test_a_shift_by_the_width_or_more_leaves_nothing(tmp_path: Path) -> None:
     check(found, run_onnx_runtime(path, inputs))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("n", [5, 150])
 def test_running_sums_leave_out_what_is_behind(n: int, tmp_path: Path) -> None:
     """Along axes that are summed up at once, and in chunks."""

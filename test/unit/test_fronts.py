@@ -147,6 +147,7 @@ def test_fronts_do_not_depend_on_the_order_in_which_searches_end() -> None:
         assert found(executor=Scrambled(N_KINDS, seed)) == expected
 
 
+@pytest.mark.slow
 def test_processes_find_the_same_fronts() -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         assert found(executor=processes) == found()
@@ -214,6 +215,7 @@ def test_a_cached_front_needs_no_search(cache: PlanCache, monkeypatch: pytest.Mo
     assert (cache.hits, cache.misses) == (N_KINDS, N_KINDS)
 
 
+@pytest.mark.slow
 def test_a_model_has_the_same_plan_with_and_without_a_cache(cache: PlanCache, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.json" for name in ("none", "cold", "warm")]
     for path, chosen in zip(files, (None, cache, cache), strict=True):

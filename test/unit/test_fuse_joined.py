@@ -40,6 +40,7 @@ def attention_step(n_past: int, n_new: int, dtype: int, queries: int = 1) -> onn
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "dtype", "queries"),
     [(15, 1, TensorProto.FLOAT16, 1), (16, 2, TensorProto.FLOAT, 2)],

@@ -156,6 +156,7 @@ def test_results_of_many_rows_stay_as_given(tmp_path: Path) -> None:
     assert spec.extents[last] == 4096
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("chain", "chip"),
     [

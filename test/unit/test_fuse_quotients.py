@@ -71,6 +71,7 @@ def test_quotients_are_taken_behind_the_product(
     np.testing.assert_allclose(found["y"], expected(s, v), atol=tolerance)
 
 
+@pytest.mark.slow
 def test_sums_of_what_is_not_divided_may_be_beyond_f16(tmp_path: Path) -> None:
     attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys=64, depth=16)
     s, v = np.zeros((HEADS, QUERIES, 64), np.float16), np.full((HEADS, 64, 16), 60_000, np.float16)

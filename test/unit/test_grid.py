@@ -66,6 +66,7 @@ def test_every_operator_of_the_schemas_has_cases_or_is_known_to_have_none() -> N
     assert set(newest_schemas()) - covered == HOLDERS_AND_RANDOM
 
 
+@pytest.mark.slow
 def test_every_type_of_a_schema_is_tried() -> None:
     for operator, variable in (
         ("Add", "T"),

@@ -42,6 +42,7 @@ def test_every_planning_pass_run_twice_is_run_once(name: str) -> None:
             assert str(module) == once, stage
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "options", ["reconcile=greedy", "reconcile=greedy reading=literal", "cost-model=t10-paper"]
 )

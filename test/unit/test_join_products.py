@@ -176,6 +176,7 @@ def test_small_weights_are_not_joined(tmp_path: Path) -> None:
     assert names == ["q", "k", "v"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("_small_weights")
 @pytest.mark.parametrize("rotated", ["q", "qk", "qkv"])
 def test_products_whose_columns_are_heads_are_joined_whole(rotated: str, tmp_path: Path) -> None:

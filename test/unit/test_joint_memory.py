@@ -142,6 +142,7 @@ def test_a_plan_fits_in_the_memory_it_takes(sweep: Sweep) -> None:
     assert sum_of_cycles(as_placed(plan, chip, cost)) <= squeezed
 
 
+@pytest.mark.sampled(2)
 def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep: Sweep) -> None:
     for exact, greedy in zip(sweep.exact, sweep.greedy, strict=True):
         assert exact is not None or greedy is None
@@ -149,11 +150,13 @@ def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep:
             assert sum_of_cycles(exact) <= sum_of_cycles(greedy)
 
 
+@pytest.mark.sampled(2)
 def test_what_fits_no_core_fits_no_smaller_one(sweep: Sweep) -> None:
     fits = [plan is not None for plan in sweep.exact]
     assert fits == sorted(fits, reverse=True)
 
 
+@pytest.mark.slow
 def test_less_memory_never_takes_fewer_cycles_than_the_bound_with_more(sweep: Sweep) -> None:
     plans = [plan for plan in sweep.exact if plan is not None]
     for number, more in enumerate(plans):

@@ -104,6 +104,7 @@ def test_a_narrow_table_breaks_headings_and_cuts_none(capsys: pytest.CaptureFixt
     assert "…" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_is_needed_is_said_to_be_of_smallest_plans(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -299,6 +299,7 @@ def test_splits_into_another_number_of_parts_are_refused(n_outputs: int) -> None
     assert f"has 3 outputs (expected num_outputs, {n_outputs})" in _refusal(_model([split]))
 
 
+@pytest.mark.slow
 def test_what_would_be_unrolled_without_bound_is_refused() -> None:
     model = _model([node("LRN", ["x"], ["y"], name="wide", size=2**32)], [1, 4, 5, 5])
     with pytest.raises(UnsupportedOpError, match="LRN would be written as more than 100000 nodes"):
@@ -429,6 +430,7 @@ def test_results_that_cannot_be_are_told_by_their_node(kind: str, values: list[i
     assert why in _refusal(model)
 
 
+@pytest.mark.slow
 def test_loading_takes_time_in_proportion_to_the_number_of_weights() -> None:
     def seconds(n: int) -> float:
         names = ["x", *(f"v{i}" for i in range(n - 1)), "y"]

@@ -183,6 +183,7 @@ def large(n_cores: int) -> tuple[Arriving, OperatorPlan]:
     return Arriving(graph, spec, plan, 1, {b.name: layout}), plan
 
 
+@pytest.mark.slow
 def test_weights_of_any_size_are_counted() -> None:
     # 2^27 elements, four rows of 32768 on each home core; every core of the grid wants 1024 of every row.
     case, plan = large(1024)

@@ -103,6 +103,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_survivors_are_reported_and_the_tree_stays_as_it_is(tmp_path: Path) -> None:
     root = tree(tmp_path)
     before = contents(root)
@@ -121,6 +122,7 @@ def test_survivors_are_reported_and_the_tree_stays_as_it_is(tmp_path: Path) -> N
     assert contents(root) == before
 
 
+@pytest.mark.slow
 def test_equivalent_mutants_pass_until_a_test_kills_them(tmp_path: Path) -> None:
     known = LIST.replace("  means: another word\n", "  means: another word\n  equivalent: nothing reads it\n")
     root = tree(tmp_path, known.replace("  means: odd", "  equivalent: no number is odd\n  means: odd"))

@@ -70,6 +70,7 @@ EXTREMES: tuple[Case, ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_every_engine_keeps_the_nans_that_onnx_runtime_keeps(dtype: Any, tmp_path: Path) -> None:
     kind = TensorProto.FLOAT16 if dtype == np.float16 else TensorProto.FLOAT
@@ -98,6 +99,7 @@ def test_every_engine_keeps_the_nans_that_onnx_runtime_keeps(dtype: Any, tmp_pat
     check_on_every_engine(path, inputs, wanted, rtol=2e-3 if dtype == np.float16 else 2e-6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_extremes_behind_a_product_keep_nans(dtype: Any, tmp_path: Path) -> None:
     """Clamps and rectifiers are fused into the product's operator, maxima read it."""
@@ -135,6 +137,7 @@ REDUCTIONS = {"row": np.max, "column": np.min, "columns": np.max, "all": np.min}
 """ONNX Runtime's maxima of many elements, pools' among them, lose a NaN or not by its place: numpy's keep it."""
 
 
+@pytest.mark.slow
 def test_functions_at_the_ends_of_their_ranges(tmp_path: Path) -> None:
     values = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-3, -60000.0, 3e38, -3e38, 1e-40, INF, -INF, NAN]
     x = np.array(values, np.float32)

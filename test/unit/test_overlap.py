@@ -119,6 +119,7 @@ def test_steps_that_begin_sums_hide_less() -> None:
     assert longer
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", CHANGES)
 def test_no_bound_exceeds_the_price(name: str) -> None:
     cost = IpuCostModel(overlapped(fields=CHANGES[name]))
@@ -129,6 +130,7 @@ def test_no_bound_exceeds_the_price(name: str) -> None:
         assert exact.shift[0] == operator_cycles(cost, spec, plan).shift
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("chip", ["test-4", "test-2x4", "test-ring"])
 def test_search_finds_the_front_of_the_whole_space(name: str, chip: str) -> None:
@@ -180,6 +182,7 @@ def test_a_product_that_rotates_is_executed_as_priced(extents: tuple[int, int, i
     assert buffers.get(f"second:{spec.name}", 0) == sum(second_windows(spec, plan).values())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["mlp", "conv", "softmax", "gather"])
 @pytest.mark.parametrize("chip", ["test-16", "test-mesh"])
 def test_models_are_executed_as_priced(name: str, chip: str, tmp_path: Path) -> None:
@@ -187,6 +190,7 @@ def test_models_are_executed_as_priced(name: str, chip: str, tmp_path: Path) -> 
     check_executed(made_of(model, overlapped(chip), tmp_path), model)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("chip", ["test-overlapped", "wormhole-n150", "spyre", "h800-cluster", "wse-2"])
 def test_bundled_chips_that_overlap_execute_a_model(chip: str, tmp_path: Path) -> None:
     spec, model = load_chip(chip), onnx.ModelProto.FromString((MODELS / "conv.onnx").read_bytes())

@@ -25,6 +25,7 @@ from t10.errors import InfeasiblePlanError, T10Error
 SMALL = Sizes(batch=1, length=16, width=64, heads=4, inner=128)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("system", ["Roller", "Roller, split sums", "Ansor", "PopART 0.6"])
 def test_plans_of_other_systems_compute_what_onnx_runtime_does(system: str) -> None:
     chip, cost = load_chip("test-16"), chip_and_costs()[1]
@@ -47,6 +48,7 @@ def test_a_wrong_number_stops_the_page(tmp_path: Path, monkeypatch: pytest.Monke
             part()
 
 
+@pytest.mark.slow
 def test_other_cycles_than_were_executed_are_not_taken_for_executed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

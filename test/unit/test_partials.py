@@ -246,6 +246,7 @@ def check_on_all_engines(
         assert np.abs(value.astype(np.float32) - expected).max() <= (5e-4 + allowed) * largest, engine
 
 
+@pytest.mark.slow
 def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path) -> None:
     path = biased(tmp_path)
     executable = t10.compile(path, chip="test-16", partials="mixed", program=True)
@@ -294,6 +295,7 @@ def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: i
     return path
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
 def test_convolutions_hand_on_f16_on_all_engines(tmp_path: Path, stride: int, dilation: int) -> None:
     path = convolution(tmp_path, stride=stride, dilation=dilation)
@@ -365,6 +367,7 @@ def verify(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> tuple
     return code, captured.out + captured.err
 
 
+@pytest.mark.slow
 def test_verify_allows_what_the_bound_says_and_no_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_planned_module_prints_outside_of_its_context() -> None:
     assert module.operation.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vit_fp16", "retnet_fp32"])
 def test_the_program_of_a_model_takes_the_cycles_of_its_plan(name: str) -> None:
     compiled = compile_module(imported(name), CHIP)

@@ -89,6 +89,7 @@ def rotating(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_no_edit_of_a_plan_crashes(executable: Executable, tmp_path: Path) -> None:
     """Every edit is read, or is an input error; plans that are read can be explained and compiled with."""
     path, model = tmp_path / "plan.json", models.mlp(tmp_path / "mlp.onnx")

@@ -107,6 +107,7 @@ PLANNED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(PLANNED))
 def test_no_harmful_mutation_of_a_planned_model_slips_through(name: str) -> None:
     chip = small_chip(6)

@@ -90,6 +90,7 @@ def test_states_are_ranked_as_relayouts_share_a_phase(tmp_path: Path) -> None:
     assert more <= fewer
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_faster_links_never_plan_slower(seed: int, tmp_path: Path) -> None:
     model = model_of(seed, tmp_path)
@@ -99,6 +100,7 @@ def test_faster_links_never_plan_slower(seed: int, tmp_path: Path) -> None:
         assert sum_of_cycles(planned(model, faster)) <= cycles
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_more_memory_never_plans_slower(seed: int, tmp_path: Path) -> None:
     model = model_of(seed, tmp_path)
@@ -112,6 +114,7 @@ def test_more_memory_never_plans_slower(seed: int, tmp_path: Path) -> None:
     assert cycles == sorted(cycles, reverse=True)
 
 
+@pytest.mark.slow
 def test_memory_that_lies_badly_is_left_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of choices that fit, one that takes less memory may be the faster where its buffers lie."""
     graph = layer_norm_graph(37, 141)
@@ -123,6 +126,7 @@ def test_memory_that_lies_badly_is_left_unused(monkeypatch: pytest.MonkeyPatch) 
     assert sum_of_cycles(plan_module(graph, chips[0])) > cycles[0]
 
 
+@pytest.mark.sampled(1)
 def test_more_memory_beside_programs_never_plans_slower(tmp_path: Path) -> None:
     """Also where a choice ends a little too high in one of the memories: it is not chosen again."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["y"])]
@@ -147,6 +151,7 @@ def test_no_plan_takes_fewer_cycles_than_its_bound(name: str, tmp_path: Path) ->
         assert 0 < each.optimality.bound_cycles <= each.optimality.cycles
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", SOME_SEEDS)
 def test_no_legal_pins_are_faster_than_what_is_called_optimal(seed: int, tmp_path: Path) -> None:
     plan = planned(model_of(seed, tmp_path), CLOSED)
@@ -168,6 +173,7 @@ def test_no_legal_pins_are_faster_than_what_is_called_optimal(seed: int, tmp_pat
         assert sum_of_cycles(pinned) >= sum_of_cycles(plan)
 
 
+@pytest.mark.sampled(1)
 def test_a_model_planned_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     model = model_of(36, tmp_path)
     for name in ("first.json", "second.json"):

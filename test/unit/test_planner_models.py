@@ -46,6 +46,7 @@ def test_an_architecture_has_its_multiplications(name: str) -> None:
     assert macs(graph_of(MODELS[name].build(1))) == MACS[name]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["nerf", "resnet18", "retnet-1.3b", "opt-13b", "llama2-13b"])
 def test_batch_scales_multiplications_and_no_weights(name: str) -> None:
     """From 4 on, where the caches of all decoders are large enough to be read where they lie."""
@@ -60,6 +61,7 @@ def test_there_are_seven_architectures_in_f16() -> None:
     assert {value.dtype for value in (*graph.inputs, *graph.weights)} == {"f16"}
 
 
+@pytest.mark.slow
 def test_vit_in_both_patch_sizes() -> None:
     tokens = {name: graph_of(MODELS[name].build(1)) for name in ("vit-b16", "vit-b32")}
     lengths = {name: Counter(op.output.shape for op in g.operators) for name, g in tokens.items()}

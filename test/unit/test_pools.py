@@ -121,6 +121,7 @@ def test_automatic_padding_counts_elements_alone(auto_pad: str, tmp_path: Path) 
     np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["last-window-in-padding", "1d", "3d"])
 def test_a_window_of_nothing_but_infinity_has_it_in_f64(case: str, tmp_path: Path) -> None:
     """Padding is below every number."""

@@ -208,6 +208,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(t10.cli.profile, "made_steps", lambda: steps)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_profile_prints_and_writes_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [tmp_path / name for name in ("one.json", "two.json", "three.csv")]

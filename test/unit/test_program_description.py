@@ -37,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_is_read_is_what_was_lowered(tmp_path: Path) -> None:
     for name in ("mlp", "conv", "gather"):
         executable, made = compiled(name)

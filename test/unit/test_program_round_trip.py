@@ -152,6 +152,7 @@ def test_any_legal_plan_of_a_model_is_what_its_program_says(read: tuple[Any, Rea
     check(module, model, schedule(model.graph, rng, any_plans(rng, model.graph)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("read", WITH_FRONTS, indirect=True)
 def test_a_plan_of_the_planner_is_what_its_program_says(read: tuple[Any, ReadModule]) -> None:
     module, model = read

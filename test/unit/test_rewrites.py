@@ -108,6 +108,7 @@ def test_activations_whose_numbers_have_no_default_state_them(
             import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     group=st.integers(1, 2),
@@ -274,6 +275,7 @@ def test_ranges_are_found_with_zero_in_them(x: list[float]) -> None:
     agree(model(node, inputs, {"y": (2, None), "s": (1, None), "z": (2, None)}), inputs)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("dtype", "zero", "is_constant"),
     [(np.uint8, 0, True), (np.uint8, 255, True), (np.int8, 127, True), (np.int8, -128, False)],

@@ -62,6 +62,7 @@ def buffers_by_name(plan: ModulePlan) -> dict[str, Buffer]:
     return found
 
 
+@pytest.mark.sampled(3)
 def test_peak_is_within_capacity(plan: ModulePlan) -> None:
     moments = range(moment(len(plan.operators) - 1, "finish") + 1)
     used = [
@@ -141,6 +142,7 @@ def test_every_weight_has_an_idle_layout_and_a_buffer(plan: ModulePlan) -> None:
         assert (buffer.first, buffer.last) == (0, len(plan.operators) - 1)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("graph", GRAPHS[:3], ids=lambda graph: f"{graph.name}{len(graph.operators)}")
 def test_same_input_same_plan(graph: Graph) -> None:
     assert plan_module(graph, CHIP) == plan_module(graph, CHIP)
@@ -172,6 +174,7 @@ def n_setups(plan: ModulePlan) -> int:
     return sum(arrival.kind == "setup" for s in plan.operators for arrival in s.arrivals)
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_names_operator_and_bytes() -> None:
     layers = specs.mlp_graph(64, (1024,) * 8)
     small = CHIP.model_copy(update={"sram_bytes": 400_000})

@@ -90,6 +90,7 @@ def simulated(
     return tuple(found)
 
 
+@pytest.mark.slow
 def test_where_windows_begin_is_told_from_strides() -> None:
     found = Counter[bool]()
     for _, _, plan in rotating_plans(1, 240):

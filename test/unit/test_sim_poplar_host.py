@@ -94,6 +94,7 @@ def test_cycles_of_assembly_are_those_of_the_simulator(tmp_path: Path, objects: 
     assert run(ring(), tmp_path, objects, vertices="assembly").cycles == fill + 4 * multiply + scale
 
 
+@pytest.mark.slow
 def test_operands_that_are_to_lie_apart_do(tmp_path: Path, objects: Path) -> None:
     case = ring()
     multiply = next(c for c in case.program.codelets if c.name == "Test_multiply_add")

@@ -127,6 +127,7 @@ def test_pins_that_once_won_and_random_ones_are_no_faster_than_what_is_called_op
         assert pinned_cycles(model, drawn, n_cores) >= cycles
 
 
+@pytest.mark.slow
 def test_more_cores_are_no_slower_whatever_their_number(tmp_path: Path) -> None:
     model = biased(tmp_path / "model.onnx")
     cycles = [sum_of_cycles(planned(model, n_cores)) for n_cores in (64, 130, 256, 400, 512, WHOLE.n_cores)]

@@ -286,6 +286,7 @@ def test_more_stages_than_groups_are_refused() -> None:
         compile_stages(MLP, "test-2x16", stages=3)
 
 
+@pytest.mark.slow
 def test_a_model_that_fits_no_cut_says_so() -> None:
     chip = load_chip("test-2x16").model_copy(update={"sram_bytes": 29_000})
     with pytest.raises(InfeasiblePlanError, match="does not fit in 1 stage, each on a chip of test-2x16"):

@@ -99,6 +99,7 @@ def with_room(n_bytes: int) -> ChipSpec:
     return CHIP.model_copy(update={"sram_bytes": CHIP.sram_bytes - reserve})
 
 
+@pytest.mark.slow
 def test_where_memory_is_short_both_keep_what_fits_in_place() -> None:
     spec = specs.matmul(96, 96, 96)
     roomy = plan_operator(spec, CHIP, COST, OPTIONS)

@@ -75,6 +75,7 @@ def test_chips_are_made_for_every_combination() -> None:
         chips_of("test-4", [parse_varied("n_cores=many", BASE)])
 
 
+@pytest.mark.slow
 def test_points_are_what_compiling_says_and_are_not_planned_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +180,7 @@ def test_off_chip_memory_is_varied_like_any_other_number() -> None:
         parse_varied("nothing=1", base)
 
 
+@pytest.mark.slow
 def test_a_model_in_stages_is_planned_for_every_chip(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

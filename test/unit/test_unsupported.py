@@ -99,6 +99,7 @@ def test_a_single_node_is_told_in_one_line() -> None:
     assert caught.value.hint
 
 
+@pytest.mark.slow
 def test_selections_beside_what_is_refused_are_not_listed() -> None:
     """The loop over the experts of a mixture: its NonZero is refused, and the TopK that chose them is not."""
     nodes = [

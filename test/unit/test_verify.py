@@ -149,6 +149,7 @@ def test_equal_operators_are_verified_once_and_keep_their_names() -> None:
     assert findings.cache_info().misses == 1
 
 
+@pytest.mark.slow
 def test_one_step_stands_for_the_whole_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Step-invariance: looking at step 0 and one shift each way finds what a walk through the nest finds."""
     verdicts: list[list[bool]] = []

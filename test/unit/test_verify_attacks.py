@@ -65,6 +65,7 @@ def wrong_for_negatives(x: NDArray[Any]) -> NDArray[Any]:
     return np.where(x < 0, np.tanh(x) / 2, np.tanh(x)).astype(x.dtype)
 
 
+@pytest.mark.slow
 def test_a_wrong_operation_is_named_and_cut_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_nan_and_infinities_must_be_where_the_reference_has_them(
     assert (code, "expected nan (plan, seed 0" in text) == (1, True)
 
 
+@pytest.mark.slow
 def test_what_is_decided_otherwise_than_onnx_runtime_has_it_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,6 +215,7 @@ def test_no_reference_has_what_is_wrong(
     assert (code, "FAILED: outputs differ by more than the tolerance: z[" in text) == (1, True)
 
 
+@pytest.mark.slow
 def test_infinities_that_the_order_of_a_sum_decides_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -466,6 +469,7 @@ def test_inputs_that_declared_shapes_decide_are_not_drawn(
     assert (code, "refuses" in text) == (0, False)
 
 
+@pytest.mark.slow
 def test_inputs_are_tame_where_onnx_runtime_takes_no_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -105,6 +105,7 @@ POOLS: dict[str, tuple[Any, Callable[[Array], Array]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
 def test_pools_and_norms_do_not_overflow(name: str, tmp_path: Path) -> None:
     operator, expected = POOLS[name]
@@ -154,6 +155,7 @@ def _scaled(source: str, square: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "square", [node("Pow", ["c", "two"], ["square"]), node("Mul", ["c", "c"], ["square"])]
 )
