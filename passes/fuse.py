@@ -19,6 +19,7 @@ from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
+from t10.passes.fusion.pad_arguments import pad_arguments
 from t10.passes.fusion.quotients import defer_quotients
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
@@ -214,6 +215,7 @@ def fuse_function(
             split_joined(function, graph)
         dead = join_products(function, graph) if joins else []
         if chip is not None:
+            pad_arguments(function, graph)
             reorder(function, graph, chip)
             block_weights(function, graph)
         write_function(function, graph)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ ORDER = "t10.order"
 """Of an argument: the order of the dims that it came with in which it is stored, see `t10.core.orders`."""
 SPLIT = "t10.split"
 """Of a weight: a dim that it came with, and a size: in the order, that dim is two, of blocks and of what is in one."""
+PADDED = "t10.padded"
+"""Of an argument: how many zeros the host appends to each dim that it came with, before it splits and orders them."""
 PARTS = "t10.parts"
 """Of a weight that is made of several: their names, and the dim along which they stand, in the order they came with."""
 OPERATOR_NAME = "op_name"
@@ -144,6 +146,8 @@ class GraphReader:
             parts = _parts(attributes[i][PARTS], len(shape)) if PARTS in attributes[i] else None
             split = _split(attributes[i][SPLIT], order, shape) if SPLIT in attributes[i] else ()
             value = TensorValue(name, shape, dtype, declared, order, parts, split)
+            if PADDED in attributes[i]:
+                value = replace(value, padding=_padding(attributes[i][PADDED], value.padded_shape))
             (self.weights if is_weight else inputs).append(value)
             self.known[argument] = Known(name, shape, dtype, "weight" if is_weight else "activation")
         return tuple(inputs)
@@ -415,6 +419,17 @@ def _split(attribute: Any, order: Order, shape: tuple[int, ...]) -> tuple[int, .
             f"{SPLIT} is {attribute}, expected array<i64: dim, size> of a dim that {ORDER} splits"
         )
     return tuple(split)
+
+
+def _padding(attribute: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how many zeros end each of the host's dims; raises `InputError` unless all dims begin with something."""
+    found = attribute.maybe_downcast()
+    padding = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else ()
+    if len(padding) != len(shape) or not all(0 <= more < n for more, n in zip(padding, shape, strict=True)):
+        raise InputError(
+            f"{PADDED} is {attribute}, expected array<i64: ...> of zeros that are part of {list(shape)}"
+        )
+    return padding
 
 
 def _parts(attribute: Any, rank: int) -> Parts:

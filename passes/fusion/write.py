@@ -43,6 +43,11 @@ def write_function(function: Any, graph: FusionGraph) -> None:
         op.erase()
 
 
+def _is_resized(result: Any, shape: Sequence[int]) -> bool:
+    """Return whether a result's type has another shape than its value has by now."""
+    return isinstance(result.type, ir.RankedTensorType) and list(result.type.shape) != list(shape)
+
+
 class _Writer:
     def __init__(self, graph: FusionGraph, end: Any, names: dict[int, str]) -> None:
         self.graph = graph
@@ -96,7 +101,7 @@ class _Writer:
         if node.order:
             reorder_dims(copy.operation, node.order)
         for value, result in zip(node.results, copy.operation.results, strict=True):
-            if node.order:
+            if node.order or _is_resized(result, self.graph.shapes[value]):
                 result.set_type(self._type(value))
             self.made[value] = result
 

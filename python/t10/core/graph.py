@@ -31,7 +31,7 @@ class TensorValue:
     `declared` is the type that the model states where that has no sign (`ui8`) and `dtype` the same bits (`i8`). The
     host has its dims in another sequence where there is an `order`: `order[i]` is the host's dim that is dim `i` here.
     `parts`, by the host's dims, is what it makes a weight of. With a `split` (dim, size), `order` numbers that dim of
-    the host's as two: blocks of so many, and what is in one.
+    the host's as two: blocks of so many, and what is in one. The host first appends `padding` zeros to each dim.
     """
 
     name: str
@@ -41,15 +41,20 @@ class TensorValue:
     order: Order = ()
     parts: Parts | None = None
     split: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse an order that does not name every dim once, and a split of no dim or in unequal blocks."""
+        """Refuse an order that does not name every dim once, a split of no dim, and padding that is no part of dims."""
         if self.order and sorted(self.order) != list(range(len(self.shape))):
             raise T10Error(
                 f"tensor {self.name}: order {list(self.order)} does not name {len(self.shape)} dims once"
             )
         if self.split and not self._is_split:
             raise T10Error(f"tensor {self.name}: split {list(self.split)} is no dim and its last extent")
+        if self.padding and not self._is_padded:
+            raise T10Error(
+                f"tensor {self.name}: padding {list(self.padding)} is no part of {self.padded_shape}"
+            )
 
     @property
     def host_dtype(self) -> str:
@@ -59,6 +64,12 @@ class TensorValue:
     @property
     def host_shape(self) -> tuple[int, ...]:
         """Return the shape of what the host gives."""
+        shape = self.padded_shape
+        return tuple(n - more for n, more in zip(shape, self.padding, strict=True)) if self.padding else shape
+
+    @property
+    def padded_shape(self) -> tuple[int, ...]:
+        """Return the shape of what the host gives, with zeros behind it."""
         shape = self.split_shape
         if not self.split:
             return shape
@@ -69,6 +80,13 @@ class TensorValue:
     def split_shape(self) -> tuple[int, ...]:
         """Return the shape of what the host gives, a dim that is split as two."""
         return permuted(self.shape, inverse(self.order)) if self.order else self.shape
+
+    @property
+    def _is_padded(self) -> bool:
+        shape = self.padded_shape
+        return len(shape) == len(self.padding) and all(
+            0 <= p < n for p, n in zip(self.padding, shape, strict=True)
+        )
 
     @property
     def _is_split(self) -> bool:

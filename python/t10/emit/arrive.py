@@ -16,6 +16,7 @@ from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
 from t10.core.movement import ElementMap
+from t10.core.orders import given_order
 from t10.core.plan import OperatorPlan
 from t10.core.scalar import parse_constant
 from t10.core.schedule import Home, ValueLayout
@@ -171,16 +172,21 @@ class Host:
 
     def filled(self) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...]]:
         """Return how the host fills the variables of weights, which it has as they are stored, and of inputs."""
-        weights = (replace(each, value=replace(each.value, order=(), split=())) for each in self.weights)
+        weights = (
+            replace(each, value=replace(each.value, order=(), split=(), padding=())) for each in self.weights
+        )
         return tuple(map(self._filled, weights)), tuple(map(self._filled, self.inputs))
 
     def _filled(self, given: HostValue) -> HostTensor:
         """Return how the host fills the variable of a value."""
         value, elements = given.value, self.homes.element_map(given.home.layout).elements
-        if value.order:
-            # The host's number of every element, by its number as stored.
-            numbers = np.arange(prod(value.shape), dtype=np.int32).reshape(value.split_shape)
-            numbers = numbers.transpose(value.order).reshape(-1)
+        if value.order or value.padding:
+            # The host's number of every element, by its number as stored; it has none of what it pads.
+            numbers = np.arange(prod(value.host_shape), dtype=np.int32).reshape(value.host_shape)
+            if value.padding:
+                numbers = np.pad(numbers, [(0, more) for more in value.padding], constant_values=-1)
+            order = value.order or given_order(len(value.shape))
+            numbers = numbers.reshape(value.split_shape).transpose(order).reshape(-1)
             elements = np.where(elements < 0, elements, numbers[np.maximum(elements, 0)])
         piece = HostPiece(given.home.buffer, elements, given.fill)
         return HostTensor(value.name, value.host_dtype, value.host_shape, (piece,))

@@ -235,6 +235,10 @@ class ValueRecord(Record):
             description="a dim of what the host gives and a size: `order` numbers its blocks and what is in one"
         ),
     ] = ()
+    padding: Annotated[
+        tuple[int, ...],
+        Field(description="of every dim of what the host gives, how many zeros it appends before all else"),
+    ] = ()
 
 
 class ViewRecord(Record):

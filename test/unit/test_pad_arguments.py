@@ -1,0 +1,216 @@
+"""Inputs that the host pads so that their rows are whole words: which are, with what weights, and what that saves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from support.linalg_numpy import run_module
+
+import t10
+from t10.backend import lowered, run_on_host, run_on_tiles, write_program
+from t10.core.document import read_document, write_document
+from t10.core.graph import TensorValue
+from t10.core.stored import as_stored
+from t10.dialect.mlir import ir
+from t10.errors import InputError, T10Error
+from t10.frontend.importer import import_model
+from t10.passes.fuse import Fuse
+from t10.passes.read_graph import ReadModule, read_graph
+
+FLOATS = {np.float16: TensorProto.FLOAT16, np.float32: TensorProto.FLOAT}
+
+
+def normal(seed: int, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Return normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def model(
+    path: Path,
+    inputs: dict[str, tuple[int, ...]],
+    weights: dict[str, tuple[int, ...]],
+    nodes: list[Any],
+    dtype: Any = np.float16,
+    outputs: tuple[str, ...] = ("y",),
+) -> Path:
+    """Write a model of nodes."""
+    values = {
+        name: normal(seed, shape, dtype) / dtype(8) for seed, (name, shape) in enumerate(weights.items())
+    }
+    graph = helper.make_graph(
+        nodes,
+        "padded",
+        [helper.make_tensor_value_info(name, FLOATS[dtype], list(shape)) for name, shape in inputs.items()],
+        [helper.make_tensor_value_info(name, FLOATS[dtype], None) for name in outputs],
+        [numpy_helper.from_array(value, name) for name, value in values.items()],
+    )
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    return path
+
+
+def image(path: Path, dtype: Any = np.float16, channels: int = 3, kernel: int = 3, stride: int = 2) -> Path:
+    """Write a convolution of an image, as networks begin with."""
+    pads = [kernel // 2] * 4 if kernel % 2 else [0] * 4
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, strides=[stride] * 2),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    weights = {"w": (16, channels, kernel, kernel), "b": (16,)}
+    return model(path / "image.onnx", {"x": (1, channels, 32, 32)}, weights, nodes, dtype)
+
+
+def product(path: Path, k: int = 63, dtype: Any = np.float16, reader: str = "") -> Path:
+    """Write `x[64, k] * w[k, 48]`, and what else reads `x`."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    nodes += [helper.make_node(reader, ["x"], ["z"])] if reader else []
+    return model(
+        path / "product.onnx", {"x": (64, k)}, {"w": (k, 48)}, nodes, dtype, ("y", "z") if reader else ("y",)
+    )
+
+
+def joined(path: Path, order: tuple[str, str] = ("h", "x")) -> Path:
+    """Write two products of an input, one of them behind what the other gives: a network that skips layers."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["g"]),
+        helper.make_node("Relu", ["g"], ["h"]),
+        helper.make_node("Concat", list(order), ["j"], axis=1),
+        helper.make_node("MatMul", ["j", "v"], ["y"]),
+    ]
+    return model(path / "joined.onnx", {"x": (64, 27)}, {"w": (27, 32), "v": (59, 32)}, nodes)
+
+
+def fused(path: Path) -> tuple[ReadModule, dict[str, NDArray[Any]]]:
+    """Return a model as it is fused, whose module computes what ONNX Runtime does, and the weights it came with."""
+    imported = import_model(path)
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        assert imported.module.operation.verify()
+        text = str(imported.module)
+        Fuse().apply(imported.module)
+        assert str(imported.module) == text
+        read = read_graph(imported.module)
+        inputs, expected = onnx_runtime(path)
+        stored = as_stored({**inputs, **imported.weights}, (*read.graph.inputs, *read.graph.weights))
+        found = run_module(imported.module, stored)
+    for name, value in expected.items():
+        tolerance = 5e-3 if value.dtype == np.float16 else 1e-5
+        np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance)
+    return read, imported.weights
+
+
+def onnx_runtime(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Return random inputs of a model, and what ONNX Runtime makes of them."""
+    runtime: Any = onnxruntime
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    dtypes = {"tensor(float16)": np.float16, "tensor(float)": np.float32}
+    inputs = {each.name: normal(9, tuple(each.shape), dtypes[each.type]) for each in session.get_inputs()}
+    names = [each.name for each in session.get_outputs()]
+    return inputs, dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def values(read: ReadModule) -> dict[str, TensorValue]:
+    """Return inputs and weights by name."""
+    return {value.name: value for value in (*read.graph.inputs, *read.graph.weights)}
+
+
+@pytest.mark.parametrize("dtype", list(FLOATS))
+def test_an_image_of_three_channels_has_four(dtype: Any, tmp_path: Path) -> None:
+    read, weights = fused(image(tmp_path, dtype))
+    x, w = (values(read)[name] for name in ("x", "w"))
+    assert (x.shape, x.padding, x.host_shape) == ((1, 32, 32, 4), (0, 1, 0, 0), (1, 3, 32, 32))
+    assert (w.shape, w.padding, w.host_shape) == ((16, 3, 3, 4), (0, 1, 0, 0), weights["w"].shape)
+
+
+def test_sums_become_whole_blocks_and_weights_stand_in_them(tmp_path: Path) -> None:
+    read, _ = fused(product(tmp_path))
+    x, w = (values(read)[name] for name in ("x", "w"))
+    assert (x.shape, x.padding) == ((64, 64), (0, 1))
+    assert (w.shape, w.split, w.padding, w.host_shape) == ((4, 48, 16), (0, 16), (1, 0), (63, 48))
+
+
+def test_an_input_at_the_end_of_a_concatenation_is_padded(tmp_path: Path) -> None:
+    read, _ = fused(joined(tmp_path))
+    found = values(read)
+    assert found["x"].padding == (0, 5)
+    assert {found["w"].padding, found["v"].padding} == {(5, 0)}
+    assert (found["w"].host_shape, found["v"].host_shape) == ((27, 32), (59, 32))
+
+
+OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "whole words": (product, {"k": 64}),
+    "far more": (product, {"k": 5}),
+    "whole words of f32": (product, {"k": 62, "dtype": np.float32}),
+    "another reader": (product, {"reader": "Neg"}),
+    "an output": (product, {"reader": "Identity"}),
+    "not at the end": (joined, {"order": ("x", "h")}),
+    "patches of whole words": (image, {"kernel": 8, "stride": 8}),
+    "one channel": (image, {"channels": 1}),
+    "four channels": (image, {"channels": 4}),
+}
+
+
+@pytest.mark.parametrize("name", list(OTHERS))
+def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
+    make, given = OTHERS[name]
+    read, _ = fused(make(tmp_path, **given))
+    assert not any(value.padding for value in values(read).values())
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("make", [image, product, joined])
+def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path) -> None:
+    path = make(tmp_path)
+    executable = t10.compile(path, chip="test-4", program=True)
+    assert "t10.padded" in executable.module
+    inputs, expected = onnx_runtime(path)
+    write_program(executable, lowered(executable), tmp_path / "program")
+    for found in (
+        executable.run(inputs),
+        run_on_tiles(executable, inputs).outputs,
+        run_on_host(executable, tmp_path / "program", inputs),
+    ):
+        np.testing.assert_allclose(found["y"], expected["y"], rtol=5e-3, atol=5e-3)
+
+
+def test_three_channels_take_no_more_time_than_four(tmp_path: Path) -> None:
+    (tmp_path / "four").mkdir()
+    three, four = (
+        t10.compile(image(path, channels=n), chip="test-16", program=False).report().total_cycles
+        for path, n in ((tmp_path, 3), (tmp_path / "four", 4))
+    )
+    assert three == four
+
+
+def test_a_document_keeps_padding(tmp_path: Path) -> None:
+    plan = t10.compile(image(tmp_path), chip="test-4", program=False).plan
+    assert plan.graph.inputs[0].padding == (0, 1, 0, 0)
+    write_document(tmp_path / "plan.json", plan)
+    assert read_document(tmp_path / "plan.json") == plan
+
+
+@pytest.mark.parametrize("padding", [(0, 0, 4), (0, -1, 0), (1,)])
+def test_padding_that_is_no_part_of_dims_is_refused(padding: tuple[int, ...]) -> None:
+    assert TensorValue("x", (1, 5, 4), "f16", padding=(0, 0, 3)).host_shape == (1, 5, 1)
+    with pytest.raises(T10Error, match="padding"):
+        TensorValue("x", (1, 5, 4), "f16", padding=padding)
+
+
+@pytest.mark.parametrize(
+    "text", ["array<i64: 0, 4, 0, 0>", "array<i64: 0, 1>", "array<i64: 0, -1, 0, 0>", "7 : i64"]
+)
+def test_a_module_with_wrong_padding_is_refused(text: str, tmp_path: Path) -> None:
+    imported = import_model(image(tmp_path))
+    with imported.module.context:
+        Fuse().apply(imported.module)
+        changed = str(imported.module).replace("t10.padded = array<i64: 0, 1, 0, 0>", f"t10.padded = {text}")
+        assert changed != str(imported.module)
+        with pytest.raises(InputError, match=r"t10\.padded is"):
+            read_graph(ir.Module.parse(changed))
