@@ -54,6 +54,11 @@ def elements(attribute: Any, dtype: str) -> NDArray[Any] | None:
     return np.frombuffer(data, numpy_dtype(dtype)).reshape(shape).copy()
 
 
+def as_constant(values: NDArray[Any], type_: Any) -> Any:
+    """Return the elements of a constant as text does best: written out where they are few."""
+    return ir.DenseElementsAttr.get(values) if values.size <= MAX_INLINE else as_resource(values, type_)
+
+
 def as_resource(values: NDArray[Any], type_: Any) -> Any:
     """Return a resource that holds the elements of a constant."""
     held = np.ascontiguousarray(values)

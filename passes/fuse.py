@@ -20,6 +20,7 @@ from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.pad_arguments import pad_arguments
+from t10.passes.fusion.pad_columns import pad_columns
 from t10.passes.fusion.quotients import defer_quotients
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
@@ -216,6 +217,7 @@ def fuse_function(
         dead = join_products(function, graph) if joins else []
         if chip is not None:
             pad_arguments(function, graph)
+            pad_columns(function, graph)
             reorder(function, graph, chip)
             block_weights(function, graph)
         write_function(function, graph)

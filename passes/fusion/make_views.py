@@ -1,10 +1,13 @@
-"""Slices and concatenations added to a `FusionGraph`."""
+"""Slices, concatenations and constants added to a `FusionGraph`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
+from t10.dialect.elements import as_constant
 from t10.dialect.mlir import ir
 from t10.passes.fusion.graph import FusionGraph, Opaque
 
@@ -37,6 +40,10 @@ class ViewMaker:
         """Make a value of others, one behind another along a dim."""
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), dim)
         self._add("tensor.concat", result, sources, rank, dim=number)
+
+    def constant(self, result: int, values: NDArray[Any], rank: int) -> None:
+        """Make a value a constant."""
+        self._add("arith.constant", result, (), rank, value=as_constant(values, self._type(result)))
 
     def _add(self, name: str, result: int, sources: tuple[int, ...], rank: int, **attributes: Any) -> None:
         """Add an operation on values; its operands in IR stand in for them."""

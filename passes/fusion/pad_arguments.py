@@ -11,7 +11,7 @@ product alone reads, get zeros as well. What lies between an input and its produ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.products import BLOCK_BYTES
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Read, reads
-from t10.passes.fusion.arguments import argument_entries, set_argument_entries, set_shape
+from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product
 from t10.passes.read_graph import ORDER, PADDED, PARTS, SPLIT, WEIGHT
 
@@ -27,7 +27,7 @@ TYPES = frozenset({"f16", "f32"})
 WORD_BYTES = 8
 """What the engine loads at once."""
 MOST_MORE, MOST_MORE_FOR_BLOCKS = 4 / 3, 1.2
-"""How many times as long a dim may become, so that it is of whole words, and so that it is of whole blocks."""
+"""How many times as long a dim may become to be of whole words, and of whole blocks."""
 
 
 @dataclass(slots=True)
@@ -46,18 +46,8 @@ def pad_arguments(function: Any, graph: FusionGraph) -> None:
     """
     arguments = function.regions[0].blocks[0].arguments
     entries = argument_entries(function)
-    free = {
-        number
-        for number, argument in enumerate(arguments)
-        if ir.RankedTensorType(argument.type).encoding is None and number not in graph.outputs
-    }
-    weights = {
-        number
-        for number in free
-        if WEIGHT in entries[number]
-        and not entries[number].keys() & {SPLIT, PADDED, PARTS}
-        and len(graph.users.get(number, ())) == 1
-    }
+    free = free_arguments(arguments, graph)
+    weights = own_weights(free, entries, graph)
     for number in sorted(free):
         if WEIGHT in entries[number] or PADDED in entries[number] or graph.types[number] not in TYPES:
             continue
@@ -67,9 +57,29 @@ def pad_arguments(function: Any, graph: FusionGraph) -> None:
                 more = _padded(graph.shapes[number][dim], graph.types[number]) - graph.shapes[number][dim]
                 _rewrite(graph, found, more)
                 for value, padded in {number: dim, **{w: d for _, _, w, d in found.products}}.items():
-                    _pad_argument(arguments[value], entries[value], graph.shapes[value], padded, more)
+                    pad_argument(arguments[value], entries[value], graph.shapes[value], padded, more)
                 break
     set_argument_entries(function, entries)
+
+
+def free_arguments(arguments: Sequence[Any], graph: FusionGraph) -> set[int]:
+    """Return the arguments that have no layout and are no results."""
+    return {
+        number
+        for number, argument in enumerate(arguments)
+        if ir.RankedTensorType(argument.type).encoding is None and number not in graph.outputs
+    }
+
+
+def own_weights(free: Collection[int], entries: Sequence[Entry], graph: FusionGraph) -> set[int]:
+    """Return the weights among arguments that one operation alone reads, and that the host has as one."""
+    return {
+        number
+        for number in free
+        if WEIGHT in entries[number]
+        and not entries[number].keys() & {SPLIT, PARTS}
+        and len(graph.users.get(number, ())) == 1
+    }
 
 
 def _padded(extent: int, dtype: str) -> int:
@@ -161,19 +171,20 @@ def _rewrite(graph: FusionGraph, found: _Found, more: int) -> None:
     """Make values longer in their dims, and products sum over what is appended."""
     dims = {**found.dims, **{w: dim for _, _, w, dim in found.products}}
     for value, dim in dims.items():
-        graph.shapes[value] = _longer(graph.shapes[value], dim, more)
+        graph.shapes[value] = longer(graph.shapes[value], dim, more)
     for nest, axis, _, _ in found.products:
-        graph.add(replace(nest, extents=_longer(nest.extents, axis, more)))
+        graph.add(replace(nest, extents=longer(nest.extents, axis, more)))
 
 
-def _longer(extents: tuple[int, ...], number: int, more: int) -> tuple[int, ...]:
+def longer(extents: tuple[int, ...], number: int, more: int) -> tuple[int, ...]:
+    """Return extents with one of them longer."""
     return (*extents[:number], extents[number] + more, *extents[number + 1 :])
 
 
-def _pad_argument(argument: Any, entry: dict[str, Any], shape: tuple[int, ...], dim: int, more: int) -> None:
+def pad_argument(argument: Any, entry: Entry, shape: tuple[int, ...], dim: int, more: int) -> None:
     """Give an argument its type, and say how many zeros end the host's dims."""
     set_shape(argument, shape)
     order = tuple(ir.DenseI64ArrayAttr(entry[ORDER])) if ORDER in entry else tuple(range(len(shape)))
-    padding = [0] * len(shape)
-    padding[order[dim]] = more
+    padding = list(ir.DenseI64ArrayAttr(entry[PADDED])) if PADDED in entry else [0] * len(shape)
+    padding[order[dim]] += more
     entry[PADDED] = ir.DenseI64ArrayAttr.get(padding)

@@ -1,4 +1,4 @@
-"""Inputs that the host pads so that their rows are whole words: which are, with what weights, and what that saves."""
+"""Inputs, and columns of products, that the host pads so that rows are whole words: which are, and what that saves."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def image(path: Path, dtype: Any = np.float16, channels: int = 3, kernel: int = 
     ]
     weights = {"w": (16, channels, kernel, kernel), "b": (16,)}
     return model(path / "image.onnx", {"x": (1, channels, 32, 32)}, weights, nodes, dtype)
+
+
+def channels(path: Path, n: int) -> Path:
+    """Write a convolution of an image of so many channels."""
+    return image(path, channels=n)
 
 
 def product(path: Path, k: int = 63, dtype: Any = np.float16, reader: str = "") -> Path:
@@ -144,6 +149,41 @@ def test_an_input_at_the_end_of_a_concatenation_is_padded(tmp_path: Path) -> Non
     assert (found["w"].host_shape, found["v"].host_shape) == ((27, 32), (59, 32))
 
 
+def colours(path: Path, n: int = 3, dtype: Any = np.float16, reader: str = "") -> Path:
+    """Write `sigmoid(x * w + b)` of few columns, what networks end with, and what reads it within the model."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("Sigmoid", ["c"], ["y"]),
+    ]
+    nodes += [helper.make_node(reader, ["y"], ["z"], axis=1)] if reader else []
+    outputs = ("y", "z") if reader else ("y",)
+    return model(path / "colours.onnx", {"x": (64, 32)}, {"w": (32, n), "b": (n,)}, nodes, dtype, outputs)
+
+
+def scores(path: Path) -> Path:
+    """Write a convolution of 21 features behind which the dims change places: what segments an image."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    return model(path / "scores.onnx", {"x": (1, 32, 8, 8)}, {"w": (21, 32, 1, 1), "b": (21,)}, nodes)
+
+
+def test_three_columns_of_a_result_are_four(tmp_path: Path) -> None:
+    read, _ = fused(colours(tmp_path))
+    assert values(read)["w"].padding == (0, 1)
+    assert [operator.output.shape for operator in read.graph.operators] == [(64, 4)]
+    assert [view.shape for view in read.graph.views if view.kind == "slice"] == [(64, 3)]
+
+
+def test_features_of_a_result_become_whole_words(tmp_path: Path) -> None:
+    read, _ = fused(scores(tmp_path))
+    found = values(read)
+    assert (found["w"].padding, found["w"].host_shape) == ((3, 0, 0, 0), (21, 32, 1, 1))
+    assert found["b"].padding == (3,)
+
+
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "whole words": (product, {"k": 64}),
     "far more": (product, {"k": 5}),
@@ -154,6 +194,10 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "patches of whole words": (image, {"kernel": 8, "stride": 8}),
     "one channel": (image, {"channels": 1}),
     "four channels": (image, {"channels": 4}),
+    "four columns": (colours, {"n": 4}),
+    "two columns": (colours, {"n": 2}),
+    "an even number of f32": (colours, {"n": 6, "dtype": np.float32}),
+    "columns that an operator reads": (colours, {"reader": "Softmax"}),
 }
 
 
@@ -164,8 +208,8 @@ def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
     assert not any(value.padding for value in values(read).values())
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("make", [image, product, joined])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("make", [image, product, joined, colours, scores])
 def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path) -> None:
     path = make(tmp_path)
     executable = t10.compile(path, chip="test-4", program=True)
@@ -180,10 +224,11 @@ def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path)
         np.testing.assert_allclose(found["y"], expected["y"], rtol=5e-3, atol=5e-3)
 
 
-def test_three_channels_take_no_more_time_than_four(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [channels, colours])
+def test_three_take_no_more_time_than_four(make: Any, tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
     three, four = (
-        t10.compile(image(path, channels=n), chip="test-16", program=False).report().total_cycles
+        t10.compile(make(path, n), chip="test-16", program=False).report().total_cycles
         for path, n in ((tmp_path, 3), (tmp_path / "four", 4))
     )
     assert three == four
