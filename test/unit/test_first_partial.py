@@ -33,6 +33,7 @@ from t10.sim.scalar_eval import evaluate as computed_value
 CHIP = load_chip("test-4")
 COST = IpuCostModel(CHIP)
 M, N, K = 96, 16, 16
+KINDS = ("f32", "f16", "mixed")
 
 
 def layer(m: int = M, n: int = N, k: int = K, dtype: str = "f16") -> OperatorSpec:
@@ -42,8 +43,23 @@ def layer(m: int = M, n: int = N, k: int = K, dtype: str = "f16") -> OperatorSpe
     return replace(spec, inputs=(a, replace(b, shape=(n, k), dims=dims(1, 2))))
 
 
-def test_a_bias_that_is_added_first_may_begin_sums() -> None:
-    spec = layer()
+def narrow(spec: OperatorSpec, kind: str) -> OperatorSpec:
+    """Return a layer whose sums are f16: in each block of the engine, or (`mixed`) in what a core hands on."""
+    if kind == "f32":
+        return spec
+    body = ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), "f16"),), 2)
+    if kind == "mixed":
+        widened = (ScalarOp("arith.extf", (0,), "f32"), ScalarOp("arith.extf", (1,), "f32"))
+        rounded = (ScalarOp("arith.mulf", (2, 3), "f32"), ScalarOp("arith.truncf", (4,), "f16"))
+        body = ScalarFunction(2, (*widened, *rounded), 5)
+    added, zero = ScalarOp("arith.addf", (0, 1), "f16"), ScalarOp("const", (), "f16", "0.0")
+    epilogue = ScalarFunction(2, (added, zero, ScalarOp("arith.maximumf", (2, 3), "f16")), 4)
+    return replace(spec, body=body, acc_dtype="f16", epilogue=epilogue)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bias_that_is_added_first_may_begin_sums(kind: str) -> None:
+    spec = narrow(layer(), kind)
     assert bias_number(spec) == 0
     rest = begun(spec)
     assert rest.first == spec.epilogue_inputs[0]
@@ -51,19 +67,21 @@ def test_a_bias_that_is_added_first_may_begin_sums() -> None:
     assert begun(rest) == rest
 
 
-def test_what_is_left_of_an_epilogue_takes_the_sum() -> None:
-    spec = layer()
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_left_of_an_epilogue_takes_the_sum(kind: str) -> None:
+    spec = narrow(layer(), kind)
     rest = begun(spec).epilogue
     assert spec.epilogue is not None
     assert rest is not None
-    sums = np.random.default_rng(0).standard_normal(64).astype(np.float32)
+    dtype = np.float32 if kind == "f32" else np.float16
+    sums = np.random.default_rng(0).standard_normal(64).astype(dtype)
     bias = np.random.default_rng(1).standard_normal(64).astype(np.float16)
 
     def nowhere(axis: int) -> np.ndarray:
         raise AssertionError(axis)
 
     whole = computed_value(spec.epilogue, [sums, bias], nowhere)
-    parts = computed_value(rest, [sums + bias.astype(np.float32)], nowhere)
+    parts = computed_value(rest, [sums + bias.astype(dtype)], nowhere)
     np.testing.assert_array_equal(whole, parts)
 
 
@@ -97,6 +115,11 @@ def test_other_epilogues_begin_no_sums() -> None:
         (layer(k=15), (16, 8, 16), False),
         (layer(k=17), (16, 8, 20), True),
         (layer(n=4096), (16, 4096, 16), False),
+        (narrow(layer(), "f16"), (16, 16, 16), True),
+        (narrow(layer(), "f16"), (16, 8, 16), False),
+        (narrow(layer(k=32), "mixed"), (16, 8, 32), True),
+        (narrow(layer(), "mixed"), (16, 8, 16), False),
+        (narrow(layer(k=34), "mixed"), (16, 8, 34), False),
     ],
 )
 def test_parts_decide(spec: OperatorSpec, lengths: tuple[int, ...], expected: bool) -> None:
@@ -133,11 +156,17 @@ def test_prices_are_those_of_all_plans_and_no_bound_is_above() -> None:
     assert ((exact.compute - plain.compute)[begins] < 200 + elements[begins] / 2).all()
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(12))
-def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int) -> None:
-    rng = Random(seed)
-    box = rng.randint(16, 80), 8 * rng.randint(1, 12), rng.randint(16, 100)
-    spec = layer(*box)
+def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int, kind: str) -> None:
+    rng = Random(f"{seed} {kind}")
+    columns, terms = (
+        (16 if kind == "f16" else 8),
+        (4 * rng.randint(5, 25) if kind == "mixed" else rng.randint(16, 100)),
+    )
+    box = rng.randint(16, 80), columns * rng.randint(1, 12), terms
+    spec = narrow(layer(*box), kind)
     assert may_begin(spec, box)
     task = sub_task(begun(spec), box)
     assert task.first is not None
@@ -146,6 +175,23 @@ def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int) -> N
     for is_whole in (False, True):
         bound = sub_task_bound(begun(spec), np.array([box], np.int64), is_whole=is_whole)
         assert bound[0] <= cycles
+
+
+@pytest.mark.parametrize("kind", ["f16", "mixed"])
+def test_where_a_bias_is_all_that_follows_nothing_is_left(kind: str) -> None:
+    spec = narrow(layer(k=32), kind)
+    spec = replace(spec, epilogue=ScalarFunction(2, (ScalarOp("arith.addf", (0, 1), "f16"),), 2))
+    assert begun(spec).epilogue is None
+    assert begun(spec).epilogue_inputs == ()
+    whole = [
+        each
+        for each in search_operator(spec, CHIP, COST, PlanOptions()).front
+        if begins_with_bias(spec, each.plan)
+    ]
+    assert whole
+    for each in whole:
+        box = each.plan.lengths
+        assert each.cycles.compute == CHIP.launch_cycles + counted_cycles(sub_task(begun(spec), box))
 
 
 def _model(folder: Path, k: int) -> Path:
@@ -163,11 +209,12 @@ def _model(folder: Path, k: int) -> Path:
     return save(folder / "m.onnx", nodes, {"x": (half, [96, k])}, {"y": (half, [96, 32])}, **arrays)
 
 
-@pytest.mark.slow
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [48, 63])
-def test_every_engine_adds_the_bias_first(tmp_path: Path, k: int) -> None:
+def test_every_engine_adds_the_bias_first(tmp_path: Path, k: int, kind: str) -> None:
     path = _model(tmp_path, k)
-    executable = t10.compile(path, chip="test-4")
+    executable = t10.compile(path, chip="test-4", partials=kind)
     program = lowered(executable)
     assert [each.name for each in program.program.codelets if "_first_" in each.name]
     x = weights(4, 96, k, dtype="float16")

@@ -17,7 +17,8 @@ FACTORS = 2
 
 def has_room(task: Task) -> bool:
     """Return whether a task is a product with room for its sums."""
-    return len(task.inputs) == FACTORS + 1 and task.output.dtype == "f16" and is_product(task.body)
+    n_inputs = FACTORS + 1 + (task.first is not None)
+    return len(task.inputs) == n_inputs and task.output.dtype == "f16" and is_product(task.body)
 
 
 def without_room(task: Task) -> Task:

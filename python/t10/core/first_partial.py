@@ -13,9 +13,10 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
+from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.core.products import is_product, with_unread
+from t10.core.products import hands_on_rounded, is_product, with_unread
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import axis_strides, simplified
@@ -23,7 +24,8 @@ from t10.core.task_nest import axis_strides, simplified
 LEAST_ROWS, MOST_COLUMNS = 16, 2048
 """Rows from which on the engine takes less time than the vector unit, and columns whose partials have room."""
 BLOCK_COLUMNS, BLOCK_TERMS, PAIR = 8, 16, 2
-"""Columns and terms of a block of the engine, and the columns of a word of its sums."""
+"""Columns (twice as many with sums in f16) and terms of a block of the engine, and the inputs of a product."""
+WORD_BYTES = 8
 KEPT_OPERATORS = 4096
 
 
@@ -32,10 +34,10 @@ def begun(spec: OperatorSpec) -> OperatorSpec:
     number = bias_number(spec)
     if number is None or spec.epilogue is None:
         return spec
-    inputs = spec.epilogue_inputs
+    inputs, rest = spec.epilogue_inputs, _without_bias(spec.epilogue, number)
     return replace(
         spec,
-        epilogue=_without_bias(spec.epilogue, number),
+        epilogue=rest if rest.ops else None,
         epilogue_inputs=(*inputs[:number], *inputs[number + 1 :]),
         first=inputs[number],
     )
@@ -69,30 +71,33 @@ def split_arrivals(
 @lru_cache(maxsize=KEPT_OPERATORS)
 def bias_number(spec: OperatorSpec) -> int | None:
     """Return the number, among an operator's epilogue inputs, of the bias that its sums may begin with."""
-    is_sum = spec.combine == "sum" and not spec.selectors and spec.acc_dtype == "f32" and spec.first is None
+    is_sum = spec.combine == "sum" and not spec.selectors and spec.first is None
     if not is_sum or len(spec.inputs) != PAIR or spec.epilogue is None or not is_product(spec.body):
         return None
-    number = _added_first(spec.epilogue)
+    number = _added_first(spec.epilogue, may_be_all=spec.acc_dtype == spec.output.dtype)
     if number is None or {spec.epilogue_inputs[number].dtype, *(o.dtype for o in spec.inputs)} != {"f16"}:
         return None
     bias = spec.epilogue_inputs[number]
     return number if len(bias.axes) == 1 and sum(bias.axes <= o.axes for o in spec.inputs) == 1 else None
 
 
-def _added_first(function: ScalarFunction) -> int | None:
-    """Return the number of the epilogue input that is added to the accumulated value before all else is done."""
+def _added_first(function: ScalarFunction, *, may_be_all: bool) -> int | None:
+    """Return the number of the epilogue input that is added to the accumulated value before all else is done.
+
+    Unless it `may_be_all`, something else must be done.
+    """
     uses = Counter(value for op in function.ops for value in op.operands)
     users = [op for op in function.ops if 0 in op.operands]
     if len(users) != 1 or users[0].opcode != "arith.addf" or function.result < function.n_inputs:
         return None
     (other,) = [value for value in users[0].operands if value] or [0]
-    if other < function.n_inputs or uses[other] != 1:
-        return None
-    widening = function.ops[other - function.n_inputs]
-    source = widening.operands[0] if widening.opcode == "arith.extf" else 0
+    source = other
+    if other >= function.n_inputs:
+        widening = function.ops[other - function.n_inputs]
+        source = widening.operands[0] if widening.opcode == "arith.extf" and uses[other] == 1 else 0
     is_last = function.ops[function.result - function.n_inputs] is users[0]
-    is_bias = 0 < source < function.n_inputs and uses[source] == 1 and not is_last
-    return source - 1 if is_bias else None
+    is_bias = 0 < source < function.n_inputs and uses[source] == 1
+    return source - 1 if is_bias and (may_be_all or not is_last) else None
 
 
 def _without_bias(function: ScalarFunction, number: int) -> ScalarFunction:
@@ -101,10 +106,10 @@ def _without_bias(function: ScalarFunction, number: int) -> ScalarFunction:
     places: dict[int, int] = {v: v - (v > source) for v in range(function.n_inputs) if v != source}
     ops: list[ScalarOp] = []
     for value, op in enumerate(function.ops, function.n_inputs):
-        if source in op.operands:
-            continue
         if 0 in op.operands:
             places[value] = 0
+            continue
+        if source in op.operands:
             continue
         places[value] = function.n_inputs - 1 + len(ops)
         ops.append(replace(op, operands=tuple(places[v] for v in op.operands)))
@@ -142,5 +147,9 @@ def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
     none = (0,) * len(inner)
     is_matrix = x[1:] == (0, *along) and w[0] == 0 and w[-1] == 1
     is_matrix = is_matrix and rows[2] == (0, 1, *none) and rows[3][1:] == (1, *none)
-    is_whole = n % BLOCK_COLUMNS == 0 and n <= MOST_COLUMNS and rows[3][0] % PAIR == 0
-    return is_matrix and is_whole and m >= LEAST_ROWS and min(k, terms) >= BLOCK_TERMS
+    is_rounded, out_bytes = hands_on_rounded(spec), size_bytes(spec.acc_dtype)
+    columns = BLOCK_COLUMNS * (1 if is_rounded or spec.acc_dtype == "f32" else 2)
+    is_whole = n % columns == 0 and n <= MOST_COLUMNS and rows[3][0] * out_bytes % WORD_BYTES == 0
+    # Rounded sums begin so where they are of several blocks, all of them alike.
+    is_long = k > BLOCK_TERMS and k % (WORD_BYTES // 2) == 0 if is_rounded else min(k, terms) >= BLOCK_TERMS
+    return is_matrix and is_whole and is_long and m >= LEAST_ROWS

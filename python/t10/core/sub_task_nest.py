@@ -107,27 +107,29 @@ def _filled(
 def sub_task_nest(spec: OperatorSpec, plan: OperatorPlan) -> VertexNest:
     """Return the loop nest of an operator's sub-tasks, axes in its order; operands have numbers for names.
 
-    Where sums are rounded to be handed on, the last input is room for them as they grow: nothing is read there. Where
-    they begin with partials, these are the last input.
+    The body does not read the last inputs: the partials that sums begin with, where they do, then room for sums as they
+    grow, where they are rounded to be handed on.
     """
     dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
     operands = tuple(
         (str(slot), TaskOperand(dtype, axis_strides(operand, geometry.window_lengths(plan, slot))))
         for slot, (operand, dtype) in enumerate(zip(spec.rotatable, dtypes, strict=True))
     )
-    if spec.first is not None:
-        *inputs, (_, output) = operands
-        strides = axis_strides(spec.first, geometry.window_lengths(plan, len(spec.inputs)))
-        first, last = (str(len(inputs) + n) for n in range(2))
-        with_first = (*inputs, (first, TaskOperand(spec.first.dtype, strides)), (last, output))
-        body = with_unread(spec.body, 1)
-        return VertexNest(body, spec.combine, spec.reduction_axes, with_first, first=len(inputs))
-    if not hands_on_rounded(spec):
+    is_rounded = hands_on_rounded(spec)
+    if spec.first is None and not is_rounded:
         return VertexNest(spec.body, spec.combine, spec.reduction_axes, operands, spec.selectors)
     *inputs, (_, output) = operands
-    sums, last = (str(len(inputs) + n) for n in range(2))
-    with_sums = (*inputs, (sums, TaskOperand("f32", (0,) * len(spec.axes))), (last, output))
-    return VertexNest(summed(spec.body, 1), spec.combine, spec.reduction_axes, with_sums)
+    unread: list[TaskOperand] = []
+    if spec.first is not None:
+        strides = axis_strides(spec.first, geometry.window_lengths(plan, len(spec.inputs)))
+        unread.append(TaskOperand(spec.first.dtype, strides))
+    if is_rounded:
+        unread.append(TaskOperand("f32", (0,) * len(spec.axes)))
+    every = (*(operand for _, operand in inputs), *unread, output)
+    body = summed(spec.body, len(unread)) if is_rounded else with_unread(spec.body, len(unread))
+    named = tuple((str(number), operand) for number, operand in enumerate(every))
+    first = None if spec.first is None else len(inputs)
+    return VertexNest(body, spec.combine, spec.reduction_axes, named, first=first)
 
 
 def sub_task_work(

@@ -54,7 +54,7 @@ def step(
             inputs=tuple(operands[:-1]),
             output=operands[-1],
             combine=spec.combine,
-            body=summed(spec.body, 1) if is_rounded else with_unread(spec.body, int(has_first)),
+            body=summed(spec.body, 1 + has_first) if is_rounded else with_unread(spec.body, int(has_first)),
             reduction_axes=spec.reduction_axes,
             initial=initial or spec.combine == "none",
             selectors=spec.selectors,

@@ -16,8 +16,13 @@ from t10.emit.lowering_context import OperatorContext
 def epilogue_work(
     builder: Builder, cost: CostModel, context: OperatorContext
 ) -> Iterator[tuple[VertexNest, Work, int]]:
-    """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles."""
+    """Yield the nests of an operator's epilogue (a copy where it has none), what cores do in them, and cycles.
+
+    None where accumulators are results: of a bias that sums begin with nothing may be left.
+    """
     spec, plan = context.run, context.plan
+    if spec.epilogue is None and context.accumulator == context.result:
+        return
     reduced = "scatter" if context.is_scattered else "none" if plan.reduce == "none" else "all"
     charged = replace(plan, reduce=reduced)
     key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)

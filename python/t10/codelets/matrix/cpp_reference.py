@@ -89,7 +89,7 @@ def reference_text(structure: Structure) -> str:
         out_bytes=engine.out_bytes,
         in_bytes=engine.in_bytes,
         columns=1 if structure.kit.is_twin else structure.kit.columns(engine),
-        beginning="0.0f" if structure.begin else f"float(out[out_byte / {engine.out_bytes} + column])",
+        beginning=_beginning(structure),
     )
     rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
     rows = rows.replace("{workers}", str(N_WORKERS))
@@ -97,6 +97,13 @@ def reference_text(structure: Structure) -> str:
     is_placed = engine.rounding or structure.has_first
     text += rows.replace("from, begins);", f"from, begins, {place});") if is_placed else rows
     return text + "".join(_pass(structure, number) for number in range(len(structure.passes)))
+
+
+def _beginning(structure: Structure) -> str:
+    """Return what sums that are rounded begin with."""
+    if structure.has_first:
+        return f"float(first[(out_byte - place * long(out_row)) / {structure.engine.out_bytes} + column])"
+    return "0.0f" if structure.begin else f"float(out[out_byte / {structure.engine.out_bytes} + column])"
 
 
 def _copy_text(structure: Structure, dtype: str) -> str:

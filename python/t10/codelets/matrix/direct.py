@@ -128,7 +128,7 @@ class Direct:
     @property
     def scratch_bytes(self) -> int:
         """Return the bytes of scratch memory."""
-        first = self.product.columns.extent * self.product.engine.out_bytes
+        first = self.product.columns.extent * self.product.engine.sum_bytes
         return self.first_at + (first if self.structure.has_first else 0)
 
     @property
@@ -246,12 +246,16 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
     shared = sharing(product.rows, 2 * engine.phases)
     if len(product.rows) > 1 and shared.reciprocal is None:
         return
-    initial = product.task.initial
+    initial, has_first = product.task.initial, product.task.first is not None
+    if has_first and (not is_many or product.copies or len(product.rows) > 1):
+        return
     begin, add, end = rounding_accesses(product, kit, is_many=is_many)
+    if has_first and begin == "pair":
+        begin = "triple" if product.x_operand.is_interleaved else "single"
     begins, adds = begin if initial else None, add if is_many else None
     ends = end if is_many or not initial else None
     loops: tuple[tuple[Access | None, bool, bool], ...] = (
-        (begins, False, not is_many),
+        (begins, has_first, not is_many),
         (adds, True, False),
         (ends, True, True),
     )
@@ -273,6 +277,7 @@ def _rounding(product: Product, kit: Kit) -> Iterator[Direct]:
         passes=(only.kind,),
         stage=product.copies.stage if product.copies else None,
         end=ends,
+        has_first=has_first,
     )
     is_triple = {adds, ends} - {None} == {"triple"}
     is_wide = is_triple and not structure.needs_jumps and kit.stores == engine.phases

@@ -48,6 +48,11 @@ class Engine:
         return size_bytes(self.out_dtype)
 
     @property
+    def sum_bytes(self) -> int:
+        """Return the bytes of a sum as it grows."""
+        return self.out_bytes * self.words_per_store
+
+    @property
     def depth(self) -> int:
         """Return the reduced elements of a block."""
         return BLOCK_WORDS * self.word_elements
@@ -60,7 +65,7 @@ class Engine:
     @property
     def store_columns(self) -> int:
         """Return the columns of sums in a word."""
-        return WORD_BYTES // (self.out_bytes * self.words_per_store)
+        return WORD_BYTES // self.sum_bytes
 
     @property
     def words_per_store(self) -> int:

@@ -85,7 +85,7 @@ def compiled(found: Direct) -> Compiled:
     n_inputs = len(product.task.inputs)
     pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(n_inputs)}
     pointers |= {"sums": Pointer(n_inputs - 1), "scratch": Scratch()}
-    pointers |= {"first": Pointer(n_inputs - 1), "first_room": Scratch(found.first_at)}
+    pointers |= {"first": Pointer(product.task.first or 0), "first_room": Scratch(found.first_at)}
     codelet = _codelet(structure)
     words = tuple([pointers.get(one.name) or numbers[one.name] for one in codelet.fields])
     return Compiled(codelet, words, found.scratch_bytes)
@@ -123,7 +123,7 @@ def _codelet(structure: Structure) -> Codelet:
     if engine.rounding:
         fields["sums"] = Field("sums", "inout", "f32", 16 if structure.is_wide else 8, "triple" in accesses)
         fields["out"] = Field("out", "inout", engine.out_dtype, 8)
-        apart = _rounding_apart(structure)
+        apart = _rounding_apart(structure) + _first_apart(structure)
     return Codelet(
         structure.name,
         "supervisor",
@@ -138,7 +138,9 @@ def _codelet(structure: Structure) -> Codelet:
 
 def _first_apart(structure: Structure) -> tuple[tuple[str, str], ...]:
     """Return which fields lie apart, besides, where sums begin with a row of partials in scratch memory."""
-    pairs = (("first_room", "x"), ("first_room", "out"))
+    if not structure.has_first:
+        return ()
+    pairs = (("first_room", "x"), ("first_room", "sums" if structure.engine.rounding else "out"))
     return {"triple": pairs, "pair": pairs[:1]}.get(structure.begin or "", ())
 
 

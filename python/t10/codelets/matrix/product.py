@@ -82,7 +82,7 @@ def products(task: Task) -> Iterator[Product]:
     if task.combine != "sum" or task.selectors or not task.reduction_axes or not is_product(task.body):
         return
     first, second, *others = (operand.dtype for operand in task.inputs)
-    engine = engine_for(first, task.output.dtype, rounds=bool(others) and task.first is None)
+    engine = engine_for(first, task.output.dtype, rounds=len(others) > (task.first is not None))
     if engine is None or first != second:
         return
     if (task.body.ops[-1].dtype != task.output.dtype) != bool(engine.rounding):
@@ -105,7 +105,7 @@ def begins_with_row(product: Product, column: int) -> bool:
     is_row = row.strides[column] == 1 and not any(s for a, s in enumerate(row.strides) if a != column)
     return (
         is_row
-        and (row.dtype, engine.in_dtype, engine.out_dtype) == ("f16", "f16", "f32")
+        and (row.dtype, engine.in_dtype) == ("f16", "f16")
         and row.align_bytes >= WORD_BYTES
         and product.columns.extent == task.extents[column]
         and product.columns.extent % engine.columns == 0

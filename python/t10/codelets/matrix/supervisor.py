@@ -299,12 +299,13 @@ def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
 
 
 def widen_first(assembly: Assembly, structure: Structure) -> None:
-    """Write what has workers widen the first partials, and how far they lie behind the output."""
+    """Write what has workers widen the first partials, and how far these lie behind the output (behind it twice)."""
     op = assembly.op
     op("setzi $m6, .Lwiden")
     op("runall $m6, $sp, 0")
     op(f"ld32 $m6, $m0, $mzero, {structure.word('first_room')}")
-    op("sub $m6, $m6, $m3")
+    for _ in range(structure.engine.words_per_store):
+        op("sub $m6, $m6, $m3")
     op(f"st32 $m6, $sp, $mzero, {FRAME_FIRST}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from t10.codelets.matrix.code import WorkerCode
 from t10.codelets.matrix.engine import WORD_BYTES
-from t10.codelets.matrix.shape import FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, Structure
+from t10.codelets.matrix.shape import FRAME_FIRST, FRAME_INPUT, FRAME_OUTPUT, FRAME_STATE, Structure
 from t10.codelets.matrix.share_code import (
     FIRST_ROWS,
     OUT_FIRST,
@@ -20,7 +20,15 @@ from t10.codelets.matrix.share_code import (
     segments_code,
     share_code,
 )
-from t10.codelets.matrix.stream import STEPPING, WIDE_PARTIALS, Access, Registers, Stream, output_steps
+from t10.codelets.matrix.stream import (
+    STEPPING,
+    WIDE_PARTIALS,
+    Access,
+    Registers,
+    Stream,
+    back_pace,
+    output_steps,
+)
 
 
 def rounding_code(structure: Structure) -> WorkerCode:
@@ -46,13 +54,15 @@ class _Rows:
         structure = self.structure
         self._setup(code)
         code.label(".Lbegin" if structure.begin else ".Lfirst")
-        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_OUTPUT}")
-        code.op("add $m8, $m8, $m9")
-        if structure.begin:
+        if structure.has_first:
+            self._begin_with_row(code)
+        elif structure.begin:
+            self._find_output(code)
             code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
             code.op("add $m6, $m6, $m0")
             self._loop(code, structure.begin, "begin", adds=False, rounds=structure.end is None)
         else:
+            self._find_output(code)
             self._widen(code)
             code.op(f"ld32 $m6, $mvertex_base, $mzero, {FRAME_INPUT}")
             access, find = structure.add or structure.end, "add $m6, $m6, $m0"
@@ -63,6 +73,56 @@ class _Rows:
             code.label(".Lend")
             self._loop(code, structure.end, "end", adds=True, rounds=True)
         return code
+
+    def _find_output(self, code: WorkerCode) -> None:
+        code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_OUTPUT}")
+        code.op("add $m8, $m8, $m9")
+
+    def _begin_with_row(self, code: WorkerCode) -> None:
+        """Add the loop that begins every row with the same partials: $m8 is where they lie, then the way back to them.
+
+        They lie twice as far apart as columns of the output.
+        """
+        structure = self.structure
+        for register, number in (("$m8", FRAME_OUTPUT), ("$m5", FRAME_FIRST), ("$m6", FRAME_INPUT)):
+            code.op(f"ld32 {register}, $mvertex_base, $mzero, {number}")
+        code.op("add $m8, $m8, $m8")
+        code.op("add $m8, $m8, $m5")
+        code.op("add $m6, $m6, $m0")
+        stream = self._stream(structure.begin, adds=False, rounds=False)
+        if not structure.has_few:
+            code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
+        else:
+            code.op(f"add $m11, $m2, {-stream.least_rows}")
+            code.op("brneg $m11, .Lfew_begin")
+        if stream.access in STEPPING:
+            code.op("mov $m4, $m8")
+            code.op("mov $m5, $m1")
+        else:
+            code.op("tapack $m4:5, $m6, $m8, $m1")
+            code.op("mov $m6, $m8")
+            code.op(f"or $m8, $m3, {back_pace(structure.kit)}")
+        stream.write(code)
+        self._find_output(code)
+        code.op("exitz $mzero")
+        if structure.has_few:
+            self._few(code, stream, "begin", "$m8", "$m1")
+
+    def _few(self, code: WorkerCode, stream: Stream, entry: str, partials: str, output: str) -> None:
+        """Add the loop of single rows, none included."""
+        aux = "" if stream.accumulates else "setzi $a7, 8"
+        code.label(f".Lfew_{entry}")
+        code.op(f"add $m11, $m11, {stream.least_rows - 1}")
+        code.op(f"brneg $m11, .Ldone_{entry}")
+        code.op(f"mov $m4, {partials}")
+        code.bundles([(f"mov $m5, {output}", aux)])
+        code.label(f".Lrow_{entry}")
+        stream.write_row(code)
+        code.op(f"brnzdec $m11, .Lrow_{entry}")
+        code.label(f".Ldone_{entry}")
+        if stream.first_row:
+            self._find_output(code)
+        code.op("exitz $mzero")
 
     def _widen(self, code: WorkerCode) -> None:
         """Add what makes sums of what rows of the output hold; $m6 counts them, $m10 is free without plain pointers."""
@@ -112,9 +172,12 @@ class _Rows:
     def _stream(self, access: Access | None, *, adds: bool, rounds: bool) -> Stream:
         has_own = self.structure.end is not None and not self.structure.has_few
         count = "$m2" if has_own and not adds else "$m11"
-        registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "$m4:5", "$m3", count)
         structure = self.structure
-        return Stream(structure.engine, structure.kit, adds, access or "single", registers, rounds)
+        row = "$m6" if structure.has_first and not adds else ""
+        registers = Registers("$m6", "$m10", "$m4", "$m5", "$m7", "$m4:5", "$m8" if row else "$m3", count)
+        return Stream(
+            structure.engine, structure.kit, adds or bool(row), access or "single", registers, rounds, row
+        )
 
     def _loop(
         self,
@@ -151,18 +214,8 @@ class _Rows:
             code.bundles([(f"tapack $m4:5, $m6, {partials}, {output}", aux)])
         stream.write(code)
         code.op("exitz $mzero")
-        if not structure.has_few:
-            return
-        code.label(f".Lfew_{entry}")
-        code.op(f"add $m11, $m11, {stream.least_rows - 1}")
-        code.op(f"brneg $m11, .Ldone_{entry}")
-        code.op("mov $m4, $m1")
-        code.bundles([(f"mov $m5, {output}", aux)])
-        code.label(f".Lrow_{entry}")
-        stream.write_row(code)
-        code.op(f"brnzdec $m11, .Lrow_{entry}")
-        code.label(f".Ldone_{entry}")
-        code.op("exitz $mzero")
+        if structure.has_few:
+            self._few(code, stream, entry, "$m1", output)
 
 
 @dataclass(frozen=True, slots=True)
