@@ -11,6 +11,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
+from t10.core.chunks import chunk_slots
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue
 from t10.core.movement import operand_of
@@ -29,6 +30,8 @@ from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
 from t10.plan.search.pareto import Front
 
+LEAST_USED = 0.95
+"""The part of all cores that have some of an input, at least, where each has whole rows of it."""
 SMALL_PART = 256
 """A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
 
@@ -148,6 +151,17 @@ def linear_layout(value: TensorValue, n_cores: int) -> ValueLayout:
     return ValueLayout(kind="linear", value=value.name, n_cores=n_cores, dtype=value.dtype)
 
 
+def _cores_of_rows(value: TensorValue, n_cores: int) -> int:
+    """Return over how many cores to spread an input so that each has whole rows; all where far fewer would do it.
+
+    Readers cut rows alike where they cut them over so many cores: what is joined to others then stays where it lies.
+    """
+    n_rows, row = prod(value.shape[:-1]), value.shape[-1] if value.shape else 1
+    n_used = -(-n_rows // -(-n_rows // n_cores))
+    is_whole = chunk_slots(n_rows * row, n_used) % row == 0
+    return n_used if is_whole and n_used >= LEAST_USED * n_cores else n_cores
+
+
 def output_layout(spec: OperatorSpec, plan: OperatorPlan) -> ValueLayout:
     """Return how an operator leaves its result: cut over the cores that summed it, or whole on each of them."""
     n_members, _ = output_chunk(spec, plan)
@@ -202,9 +216,9 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
 
 
 def input_layouts(context: Context) -> dict[str, ValueLayout]:
-    """Return inputs that no operator reads directly, spread evenly over all cores (for the others: `read_layouts`)."""
+    """Return inputs that no operator reads directly, spread evenly over cores (for the others: `read_layouts`)."""
     return {
-        value.name: linear_layout(value, context.chip.n_cores)
+        value.name: linear_layout(value, _cores_of_rows(value, context.chip.n_cores))
         for value in context.graph.inputs
         if value.name in context.lives.last_by_value and value.name not in context.reader_by_input
     }
