@@ -151,7 +151,7 @@ def linear_layout(value: TensorValue, n_cores: int) -> ValueLayout:
     return ValueLayout(kind="linear", value=value.name, n_cores=n_cores, dtype=value.dtype)
 
 
-def _cores_of_rows(value: TensorValue, n_cores: int) -> int:
+def row_cores(value: TensorValue, n_cores: int) -> int:
     """Return over how many cores to spread an input so that each has whole rows; all where far fewer would do it.
 
     Readers cut rows alike where they cut them over so many cores: what is joined to others then stays where it lies.
@@ -218,7 +218,7 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
 def input_layouts(context: Context) -> dict[str, ValueLayout]:
     """Return inputs that no operator reads directly, spread evenly over cores (for the others: `read_layouts`)."""
     return {
-        value.name: linear_layout(value, _cores_of_rows(value, context.chip.n_cores))
+        value.name: linear_layout(value, row_cores(value, context.chip.n_cores))
         for value in context.graph.inputs
         if value.name in context.lives.last_by_value and value.name not in context.reader_by_input
     }

@@ -9,7 +9,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context
+from t10.plan.assemble import Context, row_cores
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice, LevelTable, level_table, spread_bytes
@@ -98,7 +98,9 @@ def live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choic
     live = np.zeros(n, np.int64)
     for value in context.graph.inputs:
         last = context.lives.last_by_value.get(value.name, -1)
-        live[: last + 1] += spread_bytes(prod(value.shape), value.dtype, context.chip.n_cores)
+        n_cores = context.chip.n_cores
+        n_cores = n_cores if value.name in context.reader_by_input else row_cores(value, n_cores)
+        live[: last + 1] += spread_bytes(prod(value.shape), value.dtype, n_cores)
     for step, (spec, front, choice) in enumerate(zip(context.graph.operators, fronts, choices, strict=True)):
         _, n_slots = output_chunk(spec, front[choice.plan].plan)
         last = context.lives.last_by_value.get(spec.output.name, step)
