@@ -190,8 +190,9 @@ def test_where_a_bias_is_all_that_follows_nothing_is_left(kind: str) -> None:
     ]
     assert whole
     for each in whole:
-        box = each.plan.lengths
-        assert each.cycles.compute == CHIP.launch_cycles + counted_cycles(sub_task(begun(spec), box))
+        counted = counted_cycles(sub_task(begun(spec), each.plan.lengths))
+        assert counted is not None
+        assert each.cycles.compute == CHIP.launch_cycles + counted
 
 
 def _model(folder: Path, k: int) -> Path:
