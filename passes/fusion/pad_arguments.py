@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from t10.core.dtypes import size_bytes
@@ -26,6 +27,8 @@ from t10.passes.read_graph import ORDER, PADDED, PARTS, SPLIT, WEIGHT
 TYPES = frozenset({"f16", "f32"})
 WORD_BYTES = 8
 """What the engine loads at once."""
+LEAST_TERMS = 4096
+"""Multiplications from which on a product is padded: fewer take no time, and keep the extents that a reader expects."""
 MOST_MORE, MOST_MORE_FOR_BLOCKS = 4 / 3, 1.2
 """How many times as long a dim may become to be of whole words, and of whole blocks."""
 
@@ -136,6 +139,8 @@ def _is_summed(
     both = reads(nest.body) if is_product(nest) and nest.combine == "arith.addf" else []
     own, others = [r for r in both if r.value == value], [r for r in both if r.value in weights]
     if len(both) != 2 or len(own) != 1 or len(others) != 1 or not own[0].dims[dim].is_simple:
+        return False
+    if nest.forced is not None or prod(nest.extents) < LEAST_TERMS:
         return False
     (x,), (w,) = own, others
     axis = x.dims[dim].axes[0]

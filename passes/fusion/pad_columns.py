@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from t10.passes.fusion.arguments import argument_entries, set_argument_entries
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.pad_arguments import (
+    LEAST_TERMS,
     MOST_MORE,
     TYPES,
     WORD_BYTES,
@@ -42,7 +44,9 @@ def pad_columns(function: Any, graph: FusionGraph) -> None:
     weights = own_weights(free_arguments(arguments, graph), entries, graph)
     views = ViewMaker.of(function, graph)
     for nest in graph.nests():
-        if not is_product(nest) or graph.types[nest.result] not in TYPES or _is_read(graph, nest.result):
+        if not is_product(nest) or nest.forced is not None or prod(nest.extents) < LEAST_TERMS:
+            continue
+        if graph.types[nest.result] not in TYPES or _is_read(graph, nest.result):
             continue
         for dim, form in enumerate(nest.out_dims):
             axis = form.axes[0] if form.is_simple else -1

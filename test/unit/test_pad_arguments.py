@@ -72,12 +72,12 @@ def channels(path: Path, n: int) -> Path:
     return image(path, channels=n)
 
 
-def product(path: Path, k: int = 63, dtype: Any = np.float16, reader: str = "") -> Path:
-    """Write `x[64, k] * w[k, 48]`, and what else reads `x`."""
+def product(path: Path, k: int = 63, dtype: Any = np.float16, reader: str = "", m: int = 64) -> Path:
+    """Write `x[m, k] * w[k, 48]`, and what else reads `x`."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
     nodes += [helper.make_node(reader, ["x"], ["z"])] if reader else []
     return model(
-        path / "product.onnx", {"x": (64, k)}, {"w": (k, 48)}, nodes, dtype, ("y", "z") if reader else ("y",)
+        path / "product.onnx", {"x": (m, k)}, {"w": (k, 48)}, nodes, dtype, ("y", "z") if reader else ("y",)
     )
 
 
@@ -187,6 +187,7 @@ def test_features_of_a_result_become_whole_words(tmp_path: Path) -> None:
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "whole words": (product, {"k": 64}),
     "far more": (product, {"k": 5}),
+    "few terms": (product, {"k": 7, "m": 8}),
     "whole words of f32": (product, {"k": 62, "dtype": np.float32}),
     "another reader": (product, {"reader": "Neg"}),
     "an output": (product, {"reader": "Identity"}),
