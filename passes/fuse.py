@@ -216,8 +216,9 @@ def fuse_function(
             split_joined(function, graph)
         dead = join_products(function, graph) if joins else []
         if chip is not None:
-            pad_arguments(function, graph)
-            pad_columns(function, graph)
+            if joins:
+                pad_arguments(function, graph)
+                pad_columns(function, graph)
             reorder(function, graph, chip)
             block_weights(function, graph)
         write_function(function, graph)

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 from t10.core.dtypes import size_bytes
-from t10.core.products import BLOCK_BYTES
+from t10.core.products import BLOCK_BYTES, WORD_BYTES
+from t10.core.scalar import parse_constant
 from t10.dialect.mlir import ir
+from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.tree import Read, reads
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product
 from t10.passes.read_graph import ORDER, PADDED, PARTS, SPLIT, WEIGHT
 
 TYPES = frozenset({"f16", "f32"})
-WORD_BYTES = 8
-"""What the engine loads at once."""
 LEAST_TERMS = 4096
 """Multiplications from which on a product is padded: fewer take no time, and keep the extents that a reader expects."""
 MOST_MORE, MOST_MORE_FOR_BLOCKS = 4 / 3, 1.2
@@ -52,7 +52,7 @@ def pad_arguments(function: Any, graph: FusionGraph) -> None:
     free = free_arguments(arguments, graph)
     weights = own_weights(free, entries, graph)
     for number in sorted(free):
-        if WEIGHT in entries[number] or PADDED in entries[number] or graph.types[number] not in TYPES:
+        if entries[number].keys() & {WEIGHT, PADDED, SPLIT, PARTS} or graph.types[number] not in TYPES:
             continue
         for dim in range(len(graph.shapes[number])):
             found = _Found({}, [])
@@ -114,8 +114,12 @@ def _follow(graph: FusionGraph, value: int, dim: int, weights: Collection[int], 
 
 
 def _pads_others(node: Opaque, dim: int) -> bool:
-    """Return whether an operation pads other dims than this one, with a constant."""
+    """Return whether an operation pads other dims than this one, with a finite number: zeros times it are zeros."""
     if node.op.name != "tensor.pad" or node.order or len(node.op.operands) != 1:
+        return False
+    (filled,) = list(node.op.regions[0].blocks[0].operations)[-1].operation.operands
+    text = constant_value(filled)
+    if text is None or not isfinite(parse_constant(text)):
         return False
     low, high = (list(ir.DenseI64ArrayAttr(node.op.attributes[f"static_{side}"])) for side in ("low", "high"))
     return low[dim] == high[dim] == 0
@@ -142,6 +146,9 @@ def _is_summed(
         return False
     if nest.forced is not None or prod(nest.extents) < LEAST_TERMS:
         return False
+    if any(n_reads(nest, each.value) > 1 for each in both):
+        # What an epilogue reads as well would have to be cut again.
+        return False
     (x,), (w,) = own, others
     axis = x.dims[dim].axes[0]
     is_sum = nest.kinds[axis] != PARALLEL and sum(axis in each.axes for each in x.dims) == 1
@@ -153,6 +160,11 @@ def _is_summed(
     found.products.append((nest, axis, w.value, of_w[0]))
     found.needs |= _begins_anywhere(graph, nest, x, dim)
     return True
+
+
+def n_reads(nest: Nest, value: int) -> int:
+    """Return how often a nest reads a value."""
+    return sum(read.value == value for read in nest.all_reads)
 
 
 def _begins_anywhere(graph: FusionGraph, nest: Nest, x: Read, dim: int) -> bool:

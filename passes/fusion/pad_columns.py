@@ -4,8 +4,7 @@
 y[i, j] = x[i, k] * w[k, j] + b[j]      becomes      y = y'[:, :3]      y'[i, j] = x[i, k] * w'[k, j] + b'[j]      j < 4
 ```
 
-The engine writes words of 8 bytes; elsewhere scalar loops would write three colours of a pixel, or 255 features of a
-detector. The host appends zeros to weights and biases (`t10.padded`). This is for what only the model's results show,
+The engine writes words of 8 bytes; else scalar loops would write the three colours of a pixel. The host appends zeros to weights and biases (`t10.padded`). This is for what only the model's results show,
 through views at most: an operator would read slices less well than rows of its own.
 """
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.dtypes import size_bytes
+from t10.core.products import WORD_BYTES
 from t10.dialect.elements import elements
 from t10.passes.bridge.tree import Index, Read, visit
 from t10.passes.fusion.arguments import argument_entries, set_argument_entries
@@ -29,12 +29,16 @@ from t10.passes.fusion.pad_arguments import (
     LEAST_TERMS,
     MOST_MORE,
     TYPES,
-    WORD_BYTES,
     free_arguments,
     longer,
+    n_reads,
     own_weights,
     pad_argument,
 )
+
+
+MOST_COLUMNS = 8
+"""Columns up to which a product is padded; the search pads parts of longer rows itself, where it gains by that."""
 
 
 def pad_columns(function: Any, graph: FusionGraph) -> None:
@@ -65,10 +69,10 @@ def pad_columns(function: Any, graph: FusionGraph) -> None:
 
 
 def _missing(extent: int, dtype: str) -> int:
-    """Return how many columns are missing to whole words, 0 where these would be far more."""
+    """Return how many columns are missing to whole words, 0 where these would be far more, or many."""
     unit = WORD_BYTES // size_bytes(dtype)
     word = -(-extent // unit) * unit
-    return word - extent if word <= MOST_MORE * extent else 0
+    return word - extent if word <= min(MOST_MORE * extent, MOST_COLUMNS) else 0
 
 
 def _is_read(graph: FusionGraph, value: int) -> bool:
@@ -91,7 +95,8 @@ def _columns(graph: FusionGraph, nest: Nest, axis: int, weights: Collection[int]
                 continue
             dims = [number for number, dim in enumerate(scalar.dims) if axis in dim.axes]
             is_own = scalar.value in weights or _constant(graph, scalar.value) is not None
-            if not is_own or len(dims) > 1 or not scalar.dims[dims[0]].is_simple:
+            is_one = n_reads(nest, scalar.value) == len(dims) == 1
+            if not is_own or not is_one or not scalar.dims[dims[0]].is_simple:
                 return {}
             found[scalar.value] = dims[0]
     is_columns = nest.kinds[axis] == PARALLEL and nest.combine == "arith.addf"

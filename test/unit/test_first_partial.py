@@ -33,7 +33,7 @@ from t10.sim.scalar_eval import evaluate as computed_value
 CHIP = load_chip("test-4")
 COST = IpuCostModel(CHIP)
 M, N, K = 96, 16, 16
-KINDS = ("f32", "f16", "mixed")
+KINDS = ("f32", "mixed")
 
 
 def layer(m: int = M, n: int = N, k: int = K, dtype: str = "f16") -> OperatorSpec:
@@ -44,7 +44,7 @@ def layer(m: int = M, n: int = N, k: int = K, dtype: str = "f16") -> OperatorSpe
 
 
 def narrow(spec: OperatorSpec, kind: str) -> OperatorSpec:
-    """Return a layer whose sums are f16: in each block of the engine, or (`mixed`) in what a core hands on."""
+    """Return a layer whose sums are f16: as they grow, or (`mixed`) in what a core hands on."""
     if kind == "f32":
         return spec
     body = ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), "f16"),), 2)
@@ -115,8 +115,7 @@ def test_other_epilogues_begin_no_sums() -> None:
         (layer(k=15), (16, 8, 16), False),
         (layer(k=17), (16, 8, 20), True),
         (layer(n=4096), (16, 4096, 16), False),
-        (narrow(layer(), "f16"), (16, 16, 16), True),
-        (narrow(layer(), "f16"), (16, 8, 16), False),
+        (narrow(layer(), "f16"), (16, 16, 16), False),
         (narrow(layer(k=32), "mixed"), (16, 8, 32), True),
         (narrow(layer(), "mixed"), (16, 8, 16), False),
         (narrow(layer(k=34), "mixed"), (16, 8, 34), False),
@@ -161,11 +160,8 @@ def test_prices_are_those_of_all_plans_and_no_bound_is_above() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int, kind: str) -> None:
     rng = Random(f"{seed} {kind}")
-    columns, terms = (
-        (16 if kind == "f16" else 8),
-        (4 * rng.randint(5, 25) if kind == "mixed" else rng.randint(16, 100)),
-    )
-    box = rng.randint(16, 80), columns * rng.randint(1, 12), terms
+    terms = 4 * rng.randint(5, 25) if kind == "mixed" else rng.randint(16, 100)
+    box = rng.randint(16, 80), 8 * rng.randint(1, 12), terms
     spec = narrow(layer(*box), kind)
     assert may_begin(spec, box)
     task = sub_task(begun(spec), box)
@@ -177,9 +173,8 @@ def test_steps_take_what_is_counted_and_no_less_than_their_bound(seed: int, kind
         assert bound[0] <= cycles
 
 
-@pytest.mark.parametrize("kind", ["f16", "mixed"])
-def test_where_a_bias_is_all_that_follows_nothing_is_left(kind: str) -> None:
-    spec = narrow(layer(k=32), kind)
+def test_where_a_bias_is_all_that_follows_nothing_is_left() -> None:
+    spec = narrow(layer(k=32), "mixed")
     spec = replace(spec, epilogue=ScalarFunction(2, (ScalarOp("arith.addf", (0, 1), "f16"),), 2))
     assert begun(spec).epilogue is None
     assert begun(spec).epilogue_inputs == ()

@@ -56,13 +56,33 @@ def model(
     return path
 
 
-def image(path: Path, dtype: Any = np.float16, channels: int = 3, kernel: int = 3, stride: int = 2) -> Path:
-    """Write a convolution of an image, as networks begin with."""
-    pads = [kernel // 2] * 4 if kernel % 2 else [0] * 4
+def image(
+    path: Path,
+    dtype: Any = np.float16,
+    channels: int = 3,
+    kernel: int = 3,
+    stride: int = 2,
+    around: float | None = None,
+) -> Path:
+    """Write a convolution of an image, as networks begin with; `around` it is a number of another operator."""
+    pads = [kernel // 2] * 4 if kernel % 2 and around is None else [0] * 4
     nodes = [
-        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads, strides=[stride] * 2),
+        helper.make_node(
+            "Conv", ["x" if around is None else "p", "w", "b"], ["c"], pads=pads, strides=[stride] * 2
+        ),
         helper.make_node("Relu", ["c"], ["y"]),
     ]
+    if around is not None:
+        sides = helper.make_tensor("sides", TensorProto.INT64, [8], [0, 0, 1, 1, 0, 0, 1, 1])
+        filled = helper.make_tensor(
+            "around", FLOATS[dtype], [], np.array([around], dtype).tobytes(), raw=True
+        )
+        nodes = [
+            helper.make_node("Constant", [], ["sides"], value=sides),
+            helper.make_node("Constant", [], ["around"], value=filled),
+            helper.make_node("Pad", ["x", "sides", "around"], ["p"]),
+            *nodes,
+        ]
     weights = {"w": (16, channels, kernel, kernel), "b": (16,)}
     return model(path / "image.onnx", {"x": (1, channels, 32, 32)}, weights, nodes, dtype)
 
@@ -161,13 +181,20 @@ def colours(path: Path, n: int = 3, dtype: Any = np.float16, reader: str = "") -
     return model(path / "colours.onnx", {"x": (64, 32)}, {"w": (32, n), "b": (n,)}, nodes, dtype, outputs)
 
 
+def residual(path: Path, of: str = "x") -> Path:
+    """Write `x[63, 63] * w[63, 63]` to which one of both is added once more."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Transpose", [of], ["t"])]
+    nodes += [helper.make_node("Add", ["a", "t"], ["y"])]
+    return model(path / "residual.onnx", {"x": (63, 63)}, {"w": (63, 63)}, nodes)
+
+
 def scores(path: Path) -> Path:
-    """Write a convolution of 21 features behind which the dims change places: what segments an image."""
+    """Write a convolution of 7 features behind which the dims change places: what segments an image."""
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"]),
         helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 3, 1]),
     ]
-    return model(path / "scores.onnx", {"x": (1, 32, 8, 8)}, {"w": (21, 32, 1, 1), "b": (21,)}, nodes)
+    return model(path / "scores.onnx", {"x": (1, 32, 8, 8)}, {"w": (7, 32, 1, 1), "b": (7,)}, nodes)
 
 
 def test_three_columns_of_a_result_are_four(tmp_path: Path) -> None:
@@ -180,13 +207,16 @@ def test_three_columns_of_a_result_are_four(tmp_path: Path) -> None:
 def test_features_of_a_result_become_whole_words(tmp_path: Path) -> None:
     read, _ = fused(scores(tmp_path))
     found = values(read)
-    assert (found["w"].padding, found["w"].host_shape) == ((3, 0, 0, 0), (21, 32, 1, 1))
-    assert found["b"].padding == (3,)
+    assert (found["w"].padding, found["w"].host_shape) == ((1, 0, 0, 0), (7, 32, 1, 1))
+    assert found["constant"].shape == (8,)
 
 
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "whole words": (product, {"k": 64}),
     "far more": (product, {"k": 5}),
+    "read behind the product": (residual, {}),
+    "read as weights twice": (residual, {"of": "w"}),
+    "infinite around the image": (image, {"around": np.inf}),
     "few terms": (product, {"k": 7, "m": 8}),
     "whole words of f32": (product, {"k": 62, "dtype": np.float32}),
     "another reader": (product, {"reader": "Neg"}),
@@ -197,6 +227,7 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "four channels": (image, {"channels": 4}),
     "four columns": (colours, {"n": 4}),
     "two columns": (colours, {"n": 2}),
+    "many columns": (colours, {"n": 21}),
     "an even number of f32": (colours, {"n": 6, "dtype": np.float32}),
     "columns that an operator reads": (colours, {"reader": "Softmax"}),
 }

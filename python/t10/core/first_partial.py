@@ -16,7 +16,7 @@ from math import prod
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
-from t10.core.products import hands_on_rounded, is_product, with_unread
+from t10.core.products import WORD_BYTES, hands_on_rounded, is_product, with_unread
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import axis_strides, simplified
@@ -24,8 +24,7 @@ from t10.core.task_nest import axis_strides, simplified
 LEAST_ROWS, MOST_COLUMNS = 16, 2048
 """Rows from which on the engine takes less time than the vector unit, and columns whose partials have room."""
 BLOCK_COLUMNS, BLOCK_TERMS, PAIR = 8, 16, 2
-"""Columns (twice as many with sums in f16) and terms of a block of the engine, and the inputs of a product."""
-WORD_BYTES = 8
+"""Columns and terms of a block of the engine with sums in f32, and the inputs of a product."""
 KEPT_OPERATORS = 4096
 
 
@@ -70,8 +69,12 @@ def split_arrivals(
 
 @lru_cache(maxsize=KEPT_OPERATORS)
 def bias_number(spec: OperatorSpec) -> int | None:
-    """Return the number, among an operator's epilogue inputs, of the bias that its sums may begin with."""
-    is_sum = spec.combine == "sum" and not spec.selectors and spec.first is None
+    """Return the number, among an operator's epilogue inputs, of the bias that its sums may begin with.
+
+    Sums that grow in f16 begin with none: a large bias would swallow what is added to it.
+    """
+    is_wide = spec.acc_dtype == "f32" or hands_on_rounded(spec)
+    is_sum = spec.combine == "sum" and not spec.selectors and is_wide and spec.first is None
     if not is_sum or len(spec.inputs) != PAIR or spec.epilogue is None or not is_product(spec.body):
         return None
     number = _added_first(spec.epilogue, may_be_all=spec.acc_dtype == spec.output.dtype)
@@ -148,8 +151,7 @@ def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
     is_matrix = x[1:] == (0, *along) and w[0] == 0 and w[-1] == 1
     is_matrix = is_matrix and rows[2] == (0, 1, *none) and rows[3][1:] == (1, *none)
     is_rounded, out_bytes = hands_on_rounded(spec), size_bytes(spec.acc_dtype)
-    columns = BLOCK_COLUMNS * (1 if is_rounded or spec.acc_dtype == "f32" else 2)
-    is_whole = n % columns == 0 and n <= MOST_COLUMNS and rows[3][0] * out_bytes % WORD_BYTES == 0
+    is_whole = n % BLOCK_COLUMNS == 0 and n <= MOST_COLUMNS and rows[3][0] * out_bytes % WORD_BYTES == 0
     # Rounded sums begin so where they are of several blocks, all of them alike.
     is_long = k > BLOCK_TERMS and k % (WORD_BYTES // 2) == 0 if is_rounded else min(k, terms) >= BLOCK_TERMS
     return is_matrix and is_whole and is_long and m >= LEAST_ROWS

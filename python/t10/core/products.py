@@ -13,8 +13,8 @@ from t10.core.scalar import ScalarFunction
 CASTS = frozenset({"arith.extf", "arith.truncf"})
 BLOCK_ELEMENTS = 16
 """Elements of a sum in a block of the matrix engine, of the types that have the longest."""
-BLOCK_BYTES = 32
-"""Bytes of a column in a block of the matrix engine, of all types."""
+WORD_BYTES, BLOCK_BYTES = 8, 32
+"""Bytes that the matrix engine loads and stores at once, and those of a column in one of its blocks, of all types."""
 
 SUMS_BYTES = 8192
 """The part of the shift buffer in which a sub-task may keep sums in f32 that it rounds in the end."""

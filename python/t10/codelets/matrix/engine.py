@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from t10.core.dtypes import size_bytes
+from t10.core.products import BLOCK_BYTES, WORD_BYTES
 
-WORD_BYTES = 8
-BLOCK_WORDS = 4
+BLOCK_WORDS = BLOCK_BYTES // WORD_BYTES
 """Words of input per row and block, and words of weights per channel: 16 elements of f16, 8 of f32."""
 
 
@@ -48,9 +48,14 @@ class Engine:
         return size_bytes(self.out_dtype)
 
     @property
+    def sum_dtype(self) -> str:
+        """Return the type of a sum as it grows."""
+        return "f32" if self.rounding else self.out_dtype
+
+    @property
     def sum_bytes(self) -> int:
         """Return the bytes of a sum as it grows."""
-        return self.out_bytes * self.words_per_store
+        return size_bytes(self.sum_dtype)
 
     @property
     def depth(self) -> int:

@@ -85,7 +85,10 @@ def compiled(found: Direct) -> Compiled:
     n_inputs = len(product.task.inputs)
     pointers: dict[str, Word] = {"x": Pointer(product.x), "w": Pointer(product.w), "out": Pointer(n_inputs)}
     pointers |= {"sums": Pointer(n_inputs - 1), "scratch": Scratch()}
-    pointers |= {"first": Pointer(product.task.first or 0), "first_room": Scratch(found.first_at)}
+    pointers |= {
+        "first": Pointer(n_inputs - 1 - bool(structure.engine.rounding)),
+        "first_room": Scratch(found.first_at),
+    }
     codelet = _codelet(structure)
     words = tuple([pointers.get(one.name) or numbers[one.name] for one in codelet.fields])
     return Compiled(codelet, words, found.scratch_bytes)

@@ -1,4 +1,4 @@
-"""Sums that begin with a row of partials: put into scratch memory once, before the first block, widened if need be."""
+"""Sums that begin with a row of partials: widened once, into scratch memory, before the first block."""
 
 from __future__ import annotations
 
@@ -9,23 +9,15 @@ from t10.codelets.matrix.share_code import share_code
 
 
 def widening_code(structure: Structure) -> WorkerCode:
-    """Return the code of the entry `.Lwiden`: first partials from f16 to the type of sums, four at a time."""
+    """Return the code of the entry `.Lwiden`: first partials from 16 bits into scratch memory, four at a time."""
     code = WorkerCode()
     code.label(".Lwiden")
     code.op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
     share_code(code, structure, "first_share", "first_rest")
-    widens = structure.engine.sum_bytes > structure.engine.in_bytes
-    for pointer, name, quad in (("$m0", "first", WORD_BYTES), ("$m1", "first_room", WORD_BYTES << widens)):
+    for pointer, name, quad in (("$m0", "first", WORD_BYTES), ("$m1", "first_room", 2 * WORD_BYTES)):
         code.op(f"ld32 {pointer}, $m8, $mzero, {structure.word(name)}")
         code.op(f"shl $m5, $m4, {quad.bit_length() - 1}")
         code.op(f"add {pointer}, {pointer}, $m5")
-    if not widens:
-        code.repeat(
-            "$m2",
-            (("ld64step $a0:1, $mzero, $m0+=, 1", "fnop"), ("st64step $a0:1, $mzero, $m1+=, 1", "fnop")),
-        )
-        code.op("exitz $mzero")
-        return code
     code.repeat("$m2", (
         ("ld64step $a0:1, $mzero, $m0+=, 1", "fnop"),
         ("nop", "f16v2tof32 $a2:3, $a0"),

@@ -299,13 +299,13 @@ def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
 
 
 def widen_first(assembly: Assembly, structure: Structure) -> None:
-    """Write what has workers widen the first partials, and how far these lie behind the output (behind it twice)."""
+    """Write what has workers widen the first partials, and how far these lie behind the output, in words of sums."""
     op = assembly.op
     op("setzi $m6, .Lwiden")
     op("runall $m6, $sp, 0")
     op(f"ld32 $m6, $m0, $mzero, {structure.word('first_room')}")
-    for _ in range(structure.engine.words_per_store):
-        op("sub $m6, $m6, $m3")
+    op(f"mul $m5, $m3, {structure.engine.words_per_store}")
+    op("sub $m6, $m6, $m5")
     op(f"st32 $m6, $sp, $mzero, {FRAME_FIRST}")
 
 

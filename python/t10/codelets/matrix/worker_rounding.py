@@ -81,12 +81,12 @@ class _Rows:
     def _begin_with_row(self, code: WorkerCode) -> None:
         """Add the loop that begins every row with the same partials: $m8 is where they lie, then the way back to them.
 
-        They lie twice as far apart as columns of the output.
+        They lie as many times as far apart as columns of the output as sums are longer.
         """
         structure = self.structure
         for register, number in (("$m8", FRAME_OUTPUT), ("$m5", FRAME_FIRST), ("$m6", FRAME_INPUT)):
             code.op(f"ld32 {register}, $mvertex_base, $mzero, {number}")
-        code.op("add $m8, $m8, $m8")
+        code.op(f"mul $m8, $m8, {structure.engine.words_per_store}")
         code.op("add $m8, $m8, $m5")
         code.op("add $m6, $m6, $m0")
         stream = self._stream(structure.begin, adds=False, rounds=False)
