@@ -44,7 +44,7 @@ def test_it_runs_right_on_64_cores(name: str) -> None:
     check(name, "test-64", program=True)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SINGLE)
 def test_a_single_operator_runs_right_on_64_cores(name: str) -> None:
     check(name, "test-64")

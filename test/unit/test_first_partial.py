@@ -205,7 +205,7 @@ def _model(folder: Path, k: int) -> Path:
     return save(folder / "m.onnx", nodes, {"x": (half, [96, k])}, {"y": (half, [96, 32])}, **arrays)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", [48, 63])
 def test_every_engine_adds_the_bias_first(tmp_path: Path, k: int, kind: str) -> None:

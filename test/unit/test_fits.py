@@ -39,7 +39,7 @@ def test_what_compiles_runs_where_and_as_fast_as_planned(share: int) -> None:
     assert sum(bool(outcome.refusal) for outcome in outcomes) <= MOST_REFUSED * len(outcomes)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMED)
 def test_operands_that_fill_the_memory(name: str) -> None:
     outcome = run_case(NAMED[name], on_host=False)

@@ -48,7 +48,7 @@ def expected(s: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any
     return powers / powers.sum(-1, keepdims=True) @ v.astype(np.float64)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(TensorProto.FLOAT, 2e-6), (TensorProto.FLOAT16, 1e-3)])
 @pytest.mark.parametrize("on_tiles", [False, True])
 def test_quotients_are_taken_behind_the_product(

@@ -102,7 +102,7 @@ def test_settling_twice_changes_nothing(graph: Graph) -> None:
     assert not made.planner.pair_costs.settle([(chosen, levels)])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_pieces", [8, arrivals.BOUND_PIECES])
 def test_prices_are_bounds_of_what_they_settle_to(
     graph: Graph, n_pieces: int, monkeypatch: pytest.MonkeyPatch

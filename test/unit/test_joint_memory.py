@@ -150,7 +150,7 @@ def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep:
             assert sum_of_cycles(exact) <= sum_of_cycles(greedy)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_what_fits_no_core_fits_no_smaller_one(sweep: Sweep) -> None:
     fits = [plan is not None for plan in sweep.exact]
     assert fits == sorted(fits, reverse=True)

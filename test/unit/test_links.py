@@ -197,7 +197,7 @@ def test_no_plan_is_cheaper_for_a_link_and_some_are_dearer() -> None:
     assert dearer
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus"]
 )

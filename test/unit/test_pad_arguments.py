@@ -240,7 +240,7 @@ def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
     assert not any(value.padding for value in values(read).values())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("make", [image, product, joined, colours, scores])
 def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path) -> None:
     path = make(tmp_path)

@@ -46,7 +46,7 @@ def test_an_architecture_has_its_multiplications(name: str) -> None:
     assert macs(graph_of(MODELS[name].build(1), orders="keep")) == MACS[name]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["nerf", "resnet18", "retnet-1.3b", "opt-13b", "llama2-13b"])
 def test_batch_scales_multiplications_and_no_weights(name: str) -> None:
     """From 4 on, where the caches of all decoders are large enough to be read where they lie."""

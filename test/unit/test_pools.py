@@ -86,7 +86,7 @@ def _defined(operator: str, x: NDArray[Any], windows: Windows, with_padding: boo
     return y
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "AveragePool-with-padding", "LpPool"])
 @pytest.mark.parametrize("case", CASES)
 def test_pools_round_up_as_onnx_defines(operator: str, case: str, tmp_path: Path) -> None:

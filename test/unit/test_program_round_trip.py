@@ -144,7 +144,7 @@ def check(module: Any, model: ReadModule, plan: ModulePlan) -> None:
     assert stated(program_plan(read_program(placed), TEST_CHIP)) == stated(there)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("read", ALL, indirect=True)
 def test_any_legal_plan_of_a_model_is_what_its_program_says(read: tuple[Any, ReadModule]) -> None:
     module, model = read
@@ -175,6 +175,7 @@ def test_the_plan_of_a_planned_module_is_the_one_that_was_annotated(read: tuple[
     assert stated(restored) == stated(plan)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("read", WITH_FRONTS, indirect=True)
 def test_the_checker_accepts_what_was_written(read: tuple[Any, ReadModule]) -> None:
     module, model = read

@@ -62,7 +62,7 @@ def buffers_by_name(plan: ModulePlan) -> dict[str, Buffer]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_peak_is_within_capacity(plan: ModulePlan) -> None:
     moments = range(moment(len(plan.operators) - 1, "finish") + 1)
     used = [

@@ -70,7 +70,7 @@ def run(
     return run_program(folder, case.inputs, vertices=vertices, build_folder=objects)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("vertices", ["cpp", "assembly"])
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_programs_compute_what_numpy_does(
