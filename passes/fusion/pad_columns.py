@@ -4,8 +4,9 @@
 y[i, j] = x[i, k] * w[k, j] + b[j]      becomes      y = y'[:, :3]      y'[i, j] = x[i, k] * w'[k, j] + b'[j]      j < 4
 ```
 
-The engine writes words of 8 bytes; else scalar loops would write the three colours of a pixel. The host appends zeros to weights and biases (`t10.padded`). This is for what only the model's results show,
-through views at most: an operator would read slices less well than rows of its own.
+The engine writes words of 8 bytes; else scalar loops would write the three colours of a pixel. The host appends zeros
+to weights and biases (`t10.padded`). This is for what only the model's results show, through views at most: an
+operator would read slices less well than rows of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from t10.passes.fusion.pad_arguments import (
     own_weights,
     pad_argument,
 )
-
 
 MOST_COLUMNS = 8
 """Columns up to which a product is padded; the search pads parts of longer rows itself, where it gains by that."""
