@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.models import save
@@ -378,3 +379,17 @@ def test_few_points_of_epilogues_that_ask_where_they_are_are_bounded() -> None:
 def _with_one_pair(spec: OperatorSpec) -> list[list[int]]:
     """Return windows of two points, along every axis of the output."""
     return [[2 if axis == a else 1 for axis in range(len(spec.axes))] for a in sorted(spec.output.axes)]
+
+
+def test_running_products_of_f64_are_planned_though_no_code_computes_them(tmp_path: Path) -> None:
+    """Their bound asks what one worker takes for a few points: there is no such code, which is no defect."""
+    node = helper.make_node("CumProd", ["x", "axis"], ["y"])
+    double = TensorProto.DOUBLE
+    path = tmp_path / "m.onnx"
+    save(path, [node], {"x": (double, [5])}, {"y": (double, [5])}, axis=np.array(0, np.int32))
+    made = onnx.load(path)
+    made.opset_import[0].version = 26
+    onnx.save(made, path)
+    assert compile(path, chip="test-4", program=False).report().total_cycles > 0
+    with pytest.raises(UnsupportedOpError, match="f64"):
+        compile(path, chip="test-4", program=True)

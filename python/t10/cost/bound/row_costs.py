@@ -215,8 +215,11 @@ def _written_out(one: Map, box: AxisSizes) -> int:
     """Return the slots of code for a few points without loops, at least what any has where there is none."""
     task = task_of(one, box)
     rows = rows_of(task)
-    nest = None if rows is None else rows.alone()
-    way = None if nest is None else best_way(skeleton(nest), task.apart)
+    nest = None if rows is None or REFUSED & {operand.dtype for operand in task.operands} else rows.alone()
+    try:
+        way = None if nest is None else best_way(skeleton(nest), task.apart)
+    except (Unselectable, UnsupportedOpError):
+        way = None
     if nest is None or way is None:
         return LEAST_ALONE + SLACK
     lines = Emitter(way.applied(nest)).run().lines
