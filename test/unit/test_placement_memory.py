@@ -161,6 +161,7 @@ def test_elements_are_16_kib_and_pairs_of_them_in_the_interleaved_region() -> No
     assert place(0x7FFF8, 0x8010).elements == {0x7C000, 0x80000, 0x88000}
     assert not are_apart(place(0x80000, 64), place(0x84000, 64))
     assert are_apart(place(0x80000, 64), place(0x88000, 64))
+    assert not are_apart(place(0x4FFF8, 16), place(0x50008, 8))
 
 
 def test_what_loops_load_ahead_counts_with_a_buffer() -> None:
