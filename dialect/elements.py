@@ -55,7 +55,7 @@ def elements(attribute: Any, dtype: str) -> NDArray[Any] | None:
 
 
 def as_constant(values: NDArray[Any], type_: Any) -> Any:
-    """Return the elements of a constant as text does best: written out where they are few."""
+    """Return the value of a constant: `dense` up to `MAX_INLINE` elements, else a resource."""
     return ir.DenseElementsAttr.get(values) if values.size <= MAX_INLINE else as_resource(values, type_)
 
 

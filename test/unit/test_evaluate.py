@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from math import prod
 
 import numpy as np
@@ -18,7 +19,7 @@ from t10.cost import CostModel, IpuCostModel, operator_cycles
 from t10.cost.operator import output_chunk
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.search.alignment import align_pace
-from t10.plan.search.evaluate import evaluate
+from t10.plan.search.evaluate import evaluate, nest_shift_cycles
 from t10.plan.search.placement import place
 from t10.plan.search.space import operator_partitions
 from t10.plan.search.temporal import TemporalSpace
@@ -49,6 +50,22 @@ def bytes_by_definition(spec: OperatorSpec, plan: OperatorPlan) -> int:
     if spec.acc_dtype != spec.output.dtype or members > 1:
         total += aligned_size(chunk * size_bytes(spec.output.dtype))
     return total
+
+
+def test_shifts_take_the_least_of_all_orders_of_loops() -> None:
+    rng = np.random.default_rng(5)
+    steps, advance = rng.integers(1, 6, (60, 4)), rng.integers(0, 900, (60, 4))
+    found = nest_shift_cycles(steps, advance)
+    for row in range(len(steps)):
+        n, cycles = steps[row].tolist(), advance[row].tolist()
+        least = min(
+            sum(
+                (n[axis] - 1) * cycles[axis] * prod(n[a] for a in order[:place])
+                for place, axis in enumerate(order)
+            )
+            for order in permutations(range(4))
+        )
+        assert found[row] == least
 
 
 @pytest.mark.sampled(10)

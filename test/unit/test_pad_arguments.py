@@ -256,6 +256,17 @@ def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path)
         np.testing.assert_allclose(found["y"], expected["y"], rtol=5e-3, atol=5e-3)
 
 
+def test_zeros_stand_where_nothing_is_whatever_the_input_begins_with(tmp_path: Path) -> None:
+    """An infinity times the zero of a padded weight would be no number."""
+    path = product(tmp_path)
+    executable = t10.compile(path, chip="test-4", program=True)
+    inputs, _ = onnx_runtime(path)
+    inputs["x"][0, 0] = np.inf
+    ran = run_on_tiles(executable, inputs).outputs["y"]
+    assert not np.isfinite(ran[0]).any()
+    assert np.isfinite(ran[1:]).all()
+
+
 @pytest.mark.parametrize("make", [channels, colours])
 def test_three_take_no_more_time_than_four(make: Any, tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
