@@ -217,7 +217,7 @@ def fuse_function(
         dead = join_products(function, graph) if joins else []
         if chip is not None:
             if joins:
-                pad_arguments(function, graph)
+                pad_arguments(function, graph, partials)
                 pad_columns(function, graph)
             reorder(function, graph, chip)
             block_weights(function, graph)

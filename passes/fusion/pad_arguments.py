@@ -12,18 +12,19 @@ product alone reads, get zeros as well. What lies between an input and its produ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod
 from typing import Any
 
 from t10.core.dtypes import size_bytes
+from t10.core.partials import Partials
 from t10.core.products import BLOCK_BYTES, WORD_BYTES
 from t10.core.scalar import parse_constant
 from t10.dialect.mlir import ir
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.tree import Read, reads
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product, n_terms
 from t10.passes.read_graph import ORDER, PADDED, PARTS, SPLIT, WEIGHT
 
 TYPES = frozenset({"f16", "f32"})
@@ -35,17 +36,24 @@ MOST_MORE, MOST_MORE_FOR_BLOCKS = 4 / 3, 1.2
 
 @dataclass(slots=True)
 class _Found:
-    """What is padded along with an input: dims by value, and the products with their summed axis and weights' dim."""
+    """What is padded along with an input: dims by value, and the products with their summed axis and weights' dim.
 
-    dims: dict[int, int]
-    products: list[tuple[Nest, int, int, int]]
+    All become longer by `more`; `weights` and `partials` are those that they may have.
+    """
+
+    more: int
+    weights: Collection[int]
+    partials: Partials
+    dims: dict[int, int] = field(default_factory=dict[int, int])
+    products: list[tuple[Nest, int, int, int]] = field(default_factory=list[tuple[Nest, int, int, int]])
     needs: bool = False
 
 
-def pad_arguments(function: Any, graph: FusionGraph) -> None:
+def pad_arguments(function: Any, graph: FusionGraph, partials: Partials) -> None:
     """Pad the inputs of products along sums; `t10.padded` of the arguments says how many zeros the host appends.
 
-    Run again it changes nothing: what is padded is of whole words.
+    No sum gets more terms than `partials` allow in the type that it has. Run again it changes nothing: what is padded
+    is of whole words.
     """
     arguments = function.regions[0].blocks[0].arguments
     entries = argument_entries(function)
@@ -54,13 +62,12 @@ def pad_arguments(function: Any, graph: FusionGraph) -> None:
     for number in sorted(free):
         if entries[number].keys() & {WEIGHT, PADDED, SPLIT, PARTS} or graph.types[number] not in TYPES:
             continue
-        for dim in range(len(graph.shapes[number])):
-            found = _Found({}, [])
-            if _follow(graph, number, dim, weights, found) and found.needs:
-                more = _padded(graph.shapes[number][dim], graph.types[number]) - graph.shapes[number][dim]
-                _rewrite(graph, found, more)
+        for dim, extent in enumerate(graph.shapes[number]):
+            found = _Found(_padded(extent, graph.types[number]) - extent, weights, partials)
+            if found.more and _follow(graph, number, dim, found) and found.needs:
+                _rewrite(graph, found)
                 for value, padded in {number: dim, **{w: d for _, _, w, d in found.products}}.items():
-                    pad_argument(arguments[value], entries[value], graph.shapes[value], padded, more)
+                    pad_argument(arguments[value], entries[value], graph.shapes[value], padded, found.more)
                 break
     set_argument_entries(function, entries)
 
@@ -94,11 +101,9 @@ def _padded(extent: int, dtype: str) -> int:
     return word if word <= MOST_MORE * extent else extent
 
 
-def _follow(graph: FusionGraph, value: int, dim: int, weights: Collection[int], found: _Found) -> bool:
+def _follow(graph: FusionGraph, value: int, dim: int, found: _Found) -> bool:
     """Return whether a value may be longer in a dim, which all its readers sum along; what that takes is added."""
-    extent = graph.shapes[value][dim]
-    more = _padded(extent, graph.types[value]) - extent
-    if value in graph.outputs or not graph.users[value] or (not found.dims and not more):
+    if value in graph.outputs or not graph.users[value]:
         return False
     found.dims[value] = dim
     for user in sorted(graph.users[value]):
@@ -106,9 +111,9 @@ def _follow(graph: FusionGraph, value: int, dim: int, weights: Collection[int], 
         if isinstance(node, Opaque):
             if not (_pads_others(node, dim) or _ends_with(node, value, dim)):
                 return False
-            if not _follow(graph, node.results[0], dim, weights, found):
+            if not _follow(graph, node.results[0], dim, found):
                 return False
-        elif not isinstance(node, Nest) or not _is_summed(graph, node, value, dim, weights, found):
+        elif not isinstance(node, Nest) or not _is_summed(graph, node, value, dim, found):
             return False
     return True
 
@@ -136,12 +141,10 @@ def _ends_with(node: Opaque, value: int, dim: int) -> bool:
     )
 
 
-def _is_summed(
-    graph: FusionGraph, nest: Nest, value: int, dim: int, weights: Collection[int], found: _Found
-) -> bool:
+def _is_summed(graph: FusionGraph, nest: Nest, value: int, dim: int, found: _Found) -> bool:
     """Return whether a product sums along a dim of a value, with weights that nothing else reads."""
     both = reads(nest.body) if is_product(nest) and nest.combine == "arith.addf" else []
-    own, others = [r for r in both if r.value == value], [r for r in both if r.value in weights]
+    own, others = [r for r in both if r.value == value], [r for r in both if r.value in found.weights]
     if len(both) != 2 or len(own) != 1 or len(others) != 1 or not own[0].dims[dim].is_simple:
         return False
     if nest.forced is not None or prod(nest.extents) < LEAST_TERMS:
@@ -156,6 +159,9 @@ def _is_summed(
     if not is_sum or len(of_w) != 1 or not w.dims[of_w[0]].is_simple:
         return False
     if nest.extents[axis] != graph.shapes[value][dim] or graph.types[w.value] not in TYPES:
+        return False
+    longest = n_terms(replace(nest, extents=longer(nest.extents, axis, found.more)))
+    if not found.partials.are_alike(n_terms(nest), longest):
         return False
     found.products.append((nest, axis, w.value, of_w[0]))
     found.needs |= _begins_anywhere(graph, nest, x, dim)
@@ -184,13 +190,13 @@ def _begins_anywhere(graph: FusionGraph, nest: Nest, x: Read, dim: int) -> bool:
     return any(n * row % WORD_BYTES for n in (nest.extents[window[0].axis], *steps))
 
 
-def _rewrite(graph: FusionGraph, found: _Found, more: int) -> None:
+def _rewrite(graph: FusionGraph, found: _Found) -> None:
     """Make values longer in their dims, and products sum over what is appended."""
     dims = {**found.dims, **{w: dim for _, _, w, dim in found.products}}
     for value, dim in dims.items():
-        graph.shapes[value] = longer(graph.shapes[value], dim, more)
+        graph.shapes[value] = longer(graph.shapes[value], dim, found.more)
     for nest, axis, _, _ in found.products:
-        graph.add(replace(nest, extents=longer(nest.extents, axis, more)))
+        graph.add(replace(nest, extents=longer(nest.extents, axis, found.more)))
 
 
 def longer(extents: tuple[int, ...], number: int, more: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import t10
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
 from t10.core.document import read_document, write_document
 from t10.core.graph import TensorValue
+from t10.core.partials import DEFAULT_TOLERANCE
 from t10.core.stored import as_stored
 from t10.dialect.mlir import ir
 from t10.errors import InputError, T10Error
@@ -254,6 +255,17 @@ def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path)
         run_on_host(executable, tmp_path / "program", inputs),
     ):
         np.testing.assert_allclose(found["y"], expected["y"], rtol=5e-3, atol=5e-3)
+
+
+@pytest.mark.parametrize(("k", "padding"), [(95, (0, 1)), (103, ())])
+def test_no_sum_gets_more_terms_than_its_tolerance_allows(
+    k: int, padding: tuple[int, ...], tmp_path: Path
+) -> None:
+    """103 terms are within the tolerance of `auto`, 112 are beyond it."""
+    executable = t10.compile(product(tmp_path, k), chip="test-4", partials="auto", program=False)
+    assert executable.plan.graph.inputs[0].padding == padding
+    (operator,) = executable.report().operators
+    assert 0 < operator.partials_error <= DEFAULT_TOLERANCE
 
 
 def test_zeros_stand_where_nothing_is_whatever_the_input_begins_with(tmp_path: Path) -> None:

@@ -76,6 +76,11 @@ class Partials:
             return is_product and partials_error(n_terms) <= self.tolerance
         return self.kind == "f16"
 
+    def are_alike(self, n_terms: int, n_others: int) -> bool:
+        """Return whether `auto` says the same of products with so many terms each; else it is not asked."""
+        allows = [partials_error(n) <= self.tolerance for n in (n_terms, n_others)]
+        return self.kind != "auto" or allows[0] == allows[1]
+
     def rounds_parts(self, n_rows: int) -> bool:
         """Return whether what a core has summed of products is rounded to 16 bits before it is handed on.
 
