@@ -20,6 +20,7 @@
 #include "move_rates.h"
 #include "phase_groups.h"
 #include "phase_pieces.h"
+#include "scattering.h"
 #include "strided_runs.h"
 
 namespace t10 {
@@ -129,7 +130,7 @@ class PhaseLoads : public PhaseGroups {
       others_.push_back({0, 0, bytes(take.here), bytes(take.length)});
       sender.n_ends += 2;
     });
-    const Int units = gathered + scattered(others_);
+    const Int units = gathered + Scattering::units(rates_, others_);
     each_member(group, [&](std::size_t core) {
       const Sender &own = senders_[core];
       const Int by_itself = own.n_ends > 0 && !is_alone ? own.packed + own.n_ends * rates_.ragged : 0;
@@ -368,58 +369,26 @@ class PhaseLoads : public PhaseGroups {
   void scatter() {
     const auto by_place = [](const Landing &a, const Landing &b) { return a.to < b.to; };
     const auto by_core = [](const Landing &a, const Landing &b) { return std::tie(a.group, a.to) < std::tie(b.group, b.to); };
+    const auto core_of = [&](const Landing &each) { return transfers_[static_cast<std::size_t>(each.transfer)].core; };
     std::size_t next = 0;
-    std::vector<Landing> own;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       others_.clear();
-      touched_.clear();
-      for (; next < landings_.size() && landings_[next].group == static_cast<std::int32_t>(g); ++next) {
-        const Draft &transfer = transfers_[static_cast<std::size_t>(landings_[next].transfer)];
-        if (transfer.lands_as_words) continue;
-        others_.push_back(landings_[next]);
-        touched_.push_back(transfer.core);
-      }
+      for (; next < landings_.size() && landings_[next].group == static_cast<std::int32_t>(g); ++next)
+        if (!transfers_[static_cast<std::size_t>(landings_[next].transfer)].lands_as_words) others_.push_back(landings_[next]);
       std::vector<Landing> &local = local_[g];
       if (others_.empty() && local.empty()) continue;
       // Landings are runs that are in order: quicksort's worst case, and what merging is made for.
       std::stable_sort(others_.begin(), others_.end(), by_place);
       std::sort(local.begin(), local.end(), by_core);
-      std::sort(touched_.begin(), touched_.end());
-      touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-      Int everywhere = -1;
+      Scattering scattering(rates_, others_, core_of);
       each_member(g, [&](std::size_t core) {
         const auto number = static_cast<std::int32_t>(core);
         const auto first = std::lower_bound(local.begin(), local.end(), number,
                                             [](const Landing &each, std::int32_t group) { return each.group < group; });
         const auto last = std::find_if(first, local.end(), [&](const Landing &each) { return each.group != number; });
-        const bool is_sender = std::binary_search(touched_.begin(), touched_.end(), number);
-        if (first == last && !is_sender) {
-          if (everywhere < 0) everywhere = scattered(others_);
-          behind_[core] += everywhere;
-          return;
-        }
-        own.assign(first, last);
-        for (const Landing &each : others_)
-          if (!is_sender || transfers_[static_cast<std::size_t>(each.transfer)].core != number) own.push_back(each);
-        std::inplace_merge(own.begin(), own.begin() + (last - first), own.end(), by_place);
-        behind_[core] += scattered(own);
+        behind_[core] += scattering.units_of(number, first, last);
       });
     }
-    touched_.clear();
-  }
-
-  Int scattered(const std::vector<Landing> &pieces) const {
-    if (pieces.empty()) return 0;
-    Int units = rates_.row, begin = pieces[0].to, end = begin;
-    for (const Landing &each : pieces) {
-      units += rates_.packed(each.to, each.n);
-      if (each.to != end) {
-        units += rates_.ragged_ends(begin, end);
-        begin = each.to;
-      }
-      end = each.to + each.n;
-    }
-    return units + rates_.ragged_ends(begin, end);
   }
 
   // When the last transfer ends where ports are done after `port` cycles: no sooner than the busiest link is.
