@@ -14,13 +14,12 @@ from support.random_specs import random_operator
 from t10.chip import load_chip
 from t10.core.arrays import Ints
 from t10.core.expression import OperatorSpec
-from t10.cost import CostModel, IpuCostModel, paper_cost_model
+from t10.cost import CostModel, IpuCostModel, _batch_function, paper_cost_model
 from t10.cost.formula import BLOCK_ROWS, Formula, Opcode
 from t10.cost.model import ChunkCosts
 from t10.cost.program import CostCallable, CostFunction, cost_function, cost_program
 from t10.cost.trace import TraceError, trace_table
 from t10.errors import T10Error
-from t10.plan.search import _batch_function
 
 CHIP = load_chip("ipu-mk2")
 OTHER_CORE = load_chip("ipu-mk2:n_workers=4")

@@ -21,11 +21,11 @@ from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.sub_task_nest import whole_axes
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost._batch_function import read
 from t10.cost.program import CostCallable, cost_program
 from t10.emit.lower import lower
 from t10.errors import UnsupportedOpError
 from t10.plan.schedule import as_placed
-from t10.plan.search._batch_function import read
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.part_bound import MOST_CORES, least_part_cycles

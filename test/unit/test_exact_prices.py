@@ -18,9 +18,9 @@ from t10.core.arrays import Bools, Ints, different_rows
 from t10.core.epilogue_nest import wraps
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.cost import IpuCostModel, operator_cycles
+from t10.cost._batch_function import read
 from t10.cost.program import cost_program
 from t10.plan.options import PlanOptions
-from t10.plan.search._batch_function import read
 from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.exact import ExactPrices
 from t10.plan.search.operator import search_operator

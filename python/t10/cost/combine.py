@@ -30,20 +30,6 @@ def combine_operator(dtype: str, combine: Combine) -> OperatorSpec:
     )
 
 
-class Boxes:
-    """Boxes of that operator, or any table of two columns, for formulas that ask for `boxes[:, axis]`."""
-
-    __slots__ = ("_columns",)
-
-    def __init__(self, n_parts: Any, n_points: Any) -> None:
-        """Keep the columns."""
-        self._columns = (n_parts, n_points)
-
-    def __getitem__(self, place: tuple[slice, int]) -> Any:
-        """Return the column of an axis."""
-        return self._columns[place[1]]
-
-
 def others_of(n_parts: Any) -> Any:
     """Return how many of a window's parts are of others: its own is one of several."""
     return np.maximum(n_parts - 1, 1)

@@ -9,12 +9,12 @@ cycles = 40 + 6 * ceil(m * n / 24)       Formula(n_inputs=2, constants=(40.0, 6.
 ```
 
 Every value is a double that holds an integer or a fraction; integers are exact below 2^52. The native interpreter
-(`t10.plan`, `batch_function.cpp`) numbers operations like `Opcode` and gives the same bits as `Formula.evaluate`.
+(`batch_function.cpp`) numbers operations like `Opcode` and gives the same bits as `Formula.evaluate`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -84,6 +84,23 @@ class Formula:
                 raise T10Error(f"instruction {number} of a formula uses a value that is not defined: {used}")
         if not 0 <= self.result < known + len(self.instructions):
             raise T10Error(f"a formula returns value {self.result}, which is not defined")
+
+    def bound_to(self, numbers: Sequence[float]) -> Formula:
+        """Return the formula of the first inputs where the last ones are `numbers`."""
+        constants = (*map(float, numbers), *self.constants)
+        return Formula(self.n_inputs - len(numbers), constants, self.instructions, self.result)
+
+    def plus(self, number: float) -> Formula:
+        """Return the formula of what is `number` more."""
+        known = self.n_inputs + len(self.constants)
+
+        def moved(value: int) -> int:
+            return value + (value >= known)
+
+        instructions = [(code, moved(a), moved(b), moved(c)) for code, a, b, c in self.instructions]
+        instructions.append((int(Opcode.ADD), moved(self.result), known, 0))
+        constants = (*self.constants, float(number))
+        return Formula(self.n_inputs, constants, tuple(instructions), known + len(instructions))
 
     def evaluate(self, inputs: Ints) -> Floats:
         """Return the result for every row of `inputs`, shape (n, n_inputs) -> (n,)."""

@@ -22,12 +22,13 @@ from t10.core.program import ReduceMode, Shift
 from t10.core.shift_rounds import rotating_dtype, shift_bytes
 from t10.core.sub_task_nest import is_filled
 from t10.cost import counted, shifts
-from t10.cost.bound.step import LeastSteps
+from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.code_digest import code_digest
 from t10.cost.counted import CountedSteps, slots_and_runs
 from t10.cost.crossing import combine_crossing_cycles
 from t10.cost.exchange import exchange_rates, further_part_cycles, phase_cycles, shifted_part_cycles
+from t10.cost.formula import Formula
 from t10.cost.model import PlainForms, chip_fingerprint
 from t10.cost.overlap import waiting_cycles
 from t10.cost.reductions import all_reduce_formula, different_groups, reduce_scatter_formula
@@ -193,12 +194,19 @@ class IpuCostModel(PlainForms):
     def chunk_cycles_many(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results; see `t10.cost.model.ChunkCosts`."""
         steps = self._steps
-        if not self._bounds_steps or isinstance(steps, CountedSteps):
+        if not isinstance(steps, LeastSteps):
             return self.epilogue_cycles_many(spec, n_slots, runs)
-        cycles = self.chip.launch_cycles + steps.epilogue(spec, n_slots, runs, n_members)
-        if spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
-            return np.where(n_members > 1, cycles, 0)
-        return cycles
+        return steps.end(spec, n_slots, runs, n_members)
+
+    def step_formula(self, spec: OperatorSpec, *, is_whole: bool = False) -> Formula | None:
+        """Return the formula of `sub_task_cycles_many`, or of `whole_cycles_many`; see `FormulaCosts`."""
+        if not self._bounds_steps:
+            return None
+        return LeastSteps(self.chip.launch_cycles, is_whole).sub_task_formula(spec)
+
+    def end_formula(self, spec: OperatorSpec) -> Formula | None:
+        """Return the formula of `chunk_cycles_many`; see `t10.cost.model.FormulaCosts`."""
+        return LeastSteps(self.chip.launch_cycles).end_formula(spec) if self._bounds_steps else None
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""

@@ -16,6 +16,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.costs import Costs
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.cost.formula import Formula
 
 
 def chip_fingerprint(chip: ChipSpec) -> str:
@@ -107,6 +108,19 @@ class ChunkCosts(Protocol):
 
         They are a window, or a chunk of one that `n_members` cores have sums of.
         """
+        ...
+
+
+@runtime_checkable
+class FormulaCosts(Protocol):
+    """What a cost model says that has formulas of its own: nothing is traced anew. None where it has none."""
+
+    def step_formula(self, spec: OperatorSpec, *, is_whole: bool = False) -> Formula | None:
+        """Return the formula of compute steps, of a box; with `is_whole` that of operands as large as the box."""
+        ...
+
+    def end_formula(self, spec: OperatorSpec) -> Formula | None:
+        """Return the formula of `ChunkCosts.chunk_cycles_many`, of slots, runs and members."""
         ...
 
 

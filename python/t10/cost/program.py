@@ -17,7 +17,7 @@ import numpy as np
 from t10.core.arrays import Floats, Ints
 from t10.core.expression import OperatorSpec
 from t10.cost.formula import Formula
-from t10.cost.model import AlikeCosts, ChunkCosts, CostModel, WholeCosts
+from t10.cost.model import AlikeCosts, ChunkCosts, CostModel, FormulaCosts, WholeCosts
 from t10.cost.trace import trace_table
 from t10.errors import T10Error
 
@@ -69,18 +69,21 @@ def cost_program(cost: CostModel, spec: OperatorSpec, *, is_bound: bool = False)
     # What is asked of an operator as large is asked of all that are alike.
     most_elements = 1 << n_elements.bit_length()
     extents = tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents)
+    own = cost if isinstance(cost, FormulaCosts) else None
     steps = None if known is None else (cost, known.steps_alike(spec))
     whole: CostFunction | None = None
     if is_bound and isinstance(cost, WholeCosts) and cost.sees_windows(spec):
-        whole = _shared(
+        whole = (own and own.step_formula(spec, is_whole=True)) or _shared(
             None if steps is None else ("whole", *steps),
             lambda boxes: cost.whole_cycles_many(spec, boxes),
             extents,
         )
     return CostProgram(
-        sub_task=_shared(steps, lambda boxes: cost.sub_task_cycles_many(spec, boxes), extents),
+        sub_task=(own and own.step_formula(spec))
+        or _shared(steps, lambda boxes: cost.sub_task_cycles_many(spec, boxes), extents),
         whole=whole,
-        epilogue=cost_function(
+        epilogue=(own and own.end_formula(spec))
+        or cost_function(
             lambda t: _epilogue(cost, spec, t[:, 0], t[:, 1], t[:, 2]),
             ((0, n_elements), (1, n_elements), (1, MAX_SAMPLE_MEMBERS)),
         ),

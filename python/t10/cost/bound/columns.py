@@ -15,6 +15,20 @@ Column = Any
 """An integer or boolean array (n,), or what records how one is made."""
 
 
+class Table:
+    """Columns side by side, numbers or what records how formulas are made of some: `table[:, number]` is one."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, *columns: Column) -> None:
+        """Keep the columns."""
+        self._columns = columns
+
+    def __getitem__(self, place: tuple[slice, int]) -> Column:
+        """Return a column."""
+        return self._columns[place[1]]
+
+
 def chosen(condition: Column, first: Column, second: Column) -> Column:
     """Return `first` where a condition holds, else `second`."""
     result: Column = cast("Any", np).where(condition, first, second)

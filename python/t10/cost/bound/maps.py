@@ -145,7 +145,7 @@ def _apart_slots(one: Map, points: Column) -> Column:
 def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
     """Return cycles that no addition of one part of `n_slots` elements to what is there falls below."""
     part = combine_operator(spec.acc_dtype, spec.combine)
-    one = Map(part.body, (replace(part.output, name="part"), part.output), part.extents, spec.combine)
+    one = Map.of(part.body, (part.output, part.output), part.extents, spec.combine)
     costs = aligned_costs(one)
     if not costs:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import copied_as_words
@@ -25,6 +26,7 @@ ROW_POINTS, OUTER_POINTS = 48, 12
 class Map:
     """A function of some operands at every point of axes of such extents, the last one the output.
 
+    Operands have no names, and extents are 1 or 2, for more: code depends on nothing else of them.
     What it gives replaces what the output holds, or is combined with it. `is_in_place`: the output is the first input.
     `accessed`: the pairs of operands that one instruction may access, all that lie apart where None.
     """
@@ -39,14 +41,28 @@ class Map:
     @classmethod
     def of_sub_task(cls, spec: OperatorSpec) -> Map:
         """Return what sub-tasks of one point per output compute."""
-        return cls(spec.body, (*spec.inputs, replace(spec.output, dtype=spec.acc_dtype)), spec.extents)
+        return cls.of(spec.body, (*spec.inputs, replace(spec.output, dtype=spec.acc_dtype)), spec.extents)
 
     @classmethod
     def of_epilogue(cls, spec: OperatorSpec) -> Map:
         """Return what an epilogue computes, a copy where there is none."""
         accumulator = replace(spec.output, dtype=spec.acc_dtype)
         operands = (accumulator, *spec.epilogue_inputs, spec.output)
-        return cls(spec.epilogue or identity(), operands, spec.extents)
+        return cls.of(spec.epilogue or identity(), operands, spec.extents)
+
+    @classmethod
+    def of(
+        cls,
+        function: ScalarFunction,
+        operands: Sequence[Operand],
+        extents: AxisSizes,
+        combine: Combine = "none",
+    ) -> Map:
+        """Return a map that is the same for operators which differ in names and sizes only."""
+        nameless = tuple(
+            [Operand("", "activation", each.dtype, (1,) * len(each.shape), each.dims) for each in operands]
+        )
+        return cls(function, nameless, tuple([min(extent, 2) for extent in extents]), combine)
 
     @property
     def chains(self) -> list[list[int]]:

@@ -75,13 +75,13 @@ LINE, RUN, ODD_RUN = 14, 17, 19
 
 
 def product_bound(
-    spec: OperatorSpec, boxes: Boxes, *, in_windows: bool = False, windows: Sequence[Boxes] | None = None
+    spec: OperatorSpec, boxes: Boxes, *, extents: Boxes | None = None, windows: Sequence[Boxes] | None = None
 ) -> Column | None:
     """Return cycles (n,) that no way on the matrix engine falls below; None for what never goes there.
 
-    Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `in_windows`, steps may add to
-    what is there, and operands may lie in windows that are longer than the box along axes of which it has a part: in
-    `windows`, (n, axes) of each, where they are known.
+    Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `extents`, (n, axes), steps may
+    add to what is there, and operands may lie in windows that are longer than the box along axes of which it has less:
+    in `windows`, (n, axes) of each, where they are known.
     """
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
@@ -93,9 +93,9 @@ def product_bound(
         return product(boxes, ()) * VERTEX
     known = () if windows is None else tuple(windows)
     ways = [
-        _Way(spec, boxes, engine, x, w, in_windows, (known[i], known[1 - i], known[2]) if known else (), cut)
+        _Way(spec, boxes, engine, x, w, extents, (known[i], known[1 - i], known[2]) if known else (), cut)
         for i, (x, w) in enumerate(((first, second), (second, first)))
-        for cut in (_cuts(spec, x, w) if in_windows and not known else ("",))
+        for cut in (_cuts(spec, x, w) if extents is not None and not known else ("",))
     ]
     return reduce(np.minimum, [way.cycles() for way in ways])
 
@@ -137,7 +137,8 @@ class _Inner:
 class _Way:
     """A product with `x` streaming past blocks of `w`; both and the output lie in `windows` where these are known.
 
-    In longer windows that are not, columns or lines may be `cut`: columns are no longer than the output's last axis,
+    In longer windows that are not, where there are `extents`,
+    columns or lines may be `cut`: columns are no longer than the output's last axis,
     lines of several reduced axes are not contiguous.
     """
 
@@ -146,7 +147,7 @@ class _Way:
     engine: Engine
     x: Operand
     w: Operand
-    in_windows: bool
+    extents: Boxes | None
     windows: tuple[Boxes, ...]
     cut: Cut
 
@@ -189,7 +190,7 @@ class _Way:
             _load(kit, step, columns.width, 1, is_wide),
             _load(kit, step, columns.n, columns.beside, is_wide),
         )
-        first = np.maximum(new if self.in_windows else most, chosen(columns.overlaps, 0, MOVES))
+        first = np.maximum(most if self.extents is None else new, chosen(columns.overlaps, 0, MOVES))
         left = _load(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
         load = np.maximum(deep // most_words, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
@@ -241,11 +242,11 @@ class _Way:
 
     def _is_whole(self, *axes: int) -> Column:
         """Return where no window is longer than the box along axes: the box has all of them."""
-        if not self.in_windows:
+        if self.extents is None:
             return always(self._one)
         if self.windows:
             return both(*(self.boxes[:, a] == one[:, a] for a in axes for one in self.windows[:2]))
-        return both(*(self.boxes[:, axis] >= self.spec.extents[axis] for axis in axes))
+        return both(*(self.boxes[:, axis] >= self.extents[:, axis] for axis in axes))
 
     def _lengths(self, number: int) -> Boxes:
         """Return the windows (n, axes) of the streaming input, the weights or the output, the box if not known."""
@@ -303,7 +304,9 @@ class _Way:
         order = [axis for axis in axis_order(self.spec.output) if axis not in self.w.axes]
         windows = (self.windows[0], self.windows[2]) if self.windows else ()
         loops = united_loops(self.boxes, order, (self.x, self.spec.output), windows)
-        may_join = may_step_evenly(self.spec, self.boxes) if self.in_windows and not windows else None
+        if self.extents is None or windows:
+            return loops
+        may_join = may_step_evenly(self.spec, self.boxes, self.extents)
         if may_join is None:
             return loops
         extents = [product(self.boxes, order), *(self._one for _ in loops[1:])]
@@ -358,7 +361,7 @@ class _Way:
 
     def _weight_lines(self, columns: _Columns, inner: _Inner) -> Column:
         """Return how many lines of weights are copied for a block, at least."""
-        width = columns.n // columns.beside if self.in_windows else columns.width
+        width = columns.width if self.extents is None else columns.n // columns.beside
         if not any(len(dim.terms) > 1 for dim in self.w.dims):
             return width * inner.sums
         least = np.maximum(width, inner.sums)

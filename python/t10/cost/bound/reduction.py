@@ -50,17 +50,17 @@ _Way = tuple[Pace, Column, Column]
 
 
 def reduction_bound(
-    spec: OperatorSpec, boxes: Boxes, *, initial: bool = True, in_windows: bool = True
+    spec: OperatorSpec, boxes: Boxes, *, initial: bool = True, extents: Boxes | None = None
 ) -> Column | None:
     """Return cycles that the Reduce family's code never falls below; None where it never takes the operator.
 
-    `IMPOSSIBLE` for boxes that reduce nothing. Where not `initial`, the step adds to what is there. With `in_windows`
-    operands may lie in windows that are longer than the box.
+    `IMPOSSIBLE` for boxes that reduce nothing. Where not `initial`, the step adds to what is there. With `extents`,
+    (n, axes), operands may lie in windows that are longer than the box along axes of which it has less.
     """
     reduced = frozenset(spec.reduction_axes)
     if not reduced or spec.selectors:
         return None
-    nest = _Nest.of(spec, boxes, initial, in_windows)
+    nest = _Nest.of(spec, boxes, initial, extents)
     is_plain = all(has_plain_loops(operand, reduced) for operand in spec.inputs)
     best = nest.best() if is_plain else nest.loosely()
     return None if best is None else chosen(nest.n_terms > 1, LAUNCH_CYCLES + best, IMPOSSIBLE)
@@ -78,10 +78,10 @@ class _Nest:
     contributions: tuple[WalkLoop, ...]
     n_outputs: Column
     n_terms: Column
-    in_windows: bool
+    extents: Boxes | None
 
     @classmethod
-    def of(cls, spec: OperatorSpec, boxes: Boxes, initial: bool, in_windows: bool) -> _Nest:
+    def of(cls, spec: OperatorSpec, boxes: Boxes, initial: bool, extents: Boxes | None) -> _Nest:
         """Return the loops of an operator over boxes."""
         operands = (*spec.inputs, spec.output)
         dtypes = (*(operand.dtype for operand in spec.inputs), spec.acc_dtype)
@@ -98,7 +98,7 @@ class _Nest:
             tuple(contributions),
             product_of([loop.extent for loop in outputs]),
             product_of([loop.extent for loop in contributions]),
-            in_windows,
+            extents,
         )
 
     def best(self) -> Column | None:
@@ -234,7 +234,7 @@ class _Nest:
 
     def piece(self, ways: Sequence[_Way], n: int) -> Column:
         """Return what one of n pieces of an output takes in the best of some ways."""
-        if not self.in_windows:
+        if self.extents is None:
             return reduce(
                 np.minimum, [chosen(when, self.walk(own, inner, n), FAR) for own, when, inner in ways]
             )
@@ -268,7 +268,7 @@ class _Nest:
 
     def can_cut(self, n: int) -> Column:
         """Return whether a loop can be cut in n pieces; no vector of four lies across two of them."""
-        if self.in_windows and not self.is_one_pass:
+        if self.extents is not None and not self.is_one_pass:
             # What is one loop in a box may be several.
             return self.n_terms % n == 0
         return either(*(_is_cut_evenly(loop.extent, n) for loop in self.contributions))
@@ -283,7 +283,7 @@ class _Nest:
 
     def may_unite(self) -> Column:
         """Return where pieces and outputs may be one loop: all inputs walk on evenly from one to the other."""
-        if not self.in_windows:
+        if self.extents is None:
             pairs = combinations(self.outputs, self.contributions)
             found = [both(row.extent > 1, *_follow(row, cut)) for row, cut in pairs]
             return either(*found)
@@ -298,12 +298,12 @@ class _Nest:
     @property
     def may_join(self) -> Column | None:
         """Return where loops over outputs that are apart in a box may be one; None of nowhere."""
-        return may_step_evenly(self.spec, self.boxes) if self.in_windows else None
+        return None if self.extents is None else may_step_evenly(self.spec, self.boxes, self.extents)
 
     @property
     def is_one_pass(self) -> bool:
         """Return whether contributions are one loop wherever operands lie."""
-        return len(self.contributions) == 1 and not (self.in_windows and len(self.spec.reduction_axes) > 1)
+        return len(self.contributions) == 1 and (self.extents is None or len(self.spec.reduction_axes) == 1)
 
     @property
     def are_alike(self) -> bool:
@@ -323,9 +323,9 @@ class _Nest:
         per_word = max(WORD_BYTES // self.sizes[-1], 1)
         if per_word == 1:
             return self.joined(busiest_share([loop.extent for loop in self.outputs]))
-        spec, result, is_allowed = self.spec, self.n_outputs, always(self.n_outputs)
-        order = axis_order(spec.output)
-        cuts = [self.boxes[:, axis] < spec.extents[axis] for axis in order[1:]] if self.in_windows else []
+        extents, result, is_allowed = self.extents, self.n_outputs, always(self.n_outputs)
+        order = axis_order(self.spec.output)
+        cuts = [] if extents is None else [self.boxes[:, axis] < extents[:, axis] for axis in order[1:]]
         for loop in reversed(self.outputs):
             step = loop.steps[-1]
             if cuts:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
-from t10.codelets.compile import may_be_own
-from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import OperatorSpec
 from t10.core.products import hands_on_rounded, summed
-from t10.core.scalar import ScalarFunction, identity
-from t10.cost.bound.columns import Boxes, Column, chosen, product
+from t10.core.scalar import ScalarFunction
+from t10.cost.bound.columns import Boxes, Column, Table, chosen, product
 from t10.cost.bound.dots import dots_bound
 from t10.cost.bound.gather import gather_bound
 from t10.cost.bound.maps import (
@@ -29,7 +27,6 @@ from t10.cost.bound.point_map import QUAD
 from t10.cost.bound.product import product_bound
 from t10.cost.bound.reduction import reduction_bound
 from t10.cost.bound.scalar import scalar_bound
-from t10.cost.combine import Boxes as Parts
 from t10.cost.combine import combine_operator
 
 LEAST_CYCLES = 54
@@ -46,12 +43,18 @@ SLACK_CYCLES, SLACK_PART = 24, 64
 
 
 def sub_task_bound(
-    spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False, windows: Sequence[Boxes] | None = None
+    spec: OperatorSpec,
+    boxes: Boxes,
+    *,
+    is_whole: bool = False,
+    windows: Sequence[Boxes] | None = None,
+    extents: Boxes | None = None,
 ) -> Column:
     """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
 
     With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates. Rotatable
-    operands lie in `windows`, (n, axes) of each, where those are known.
+    operands lie in `windows`, (n, axes) of each, where those are known. Axes have `extents`, (n, axes), those of the
+    operator where they are left out; otherwise the bound asks only which of its axes have one point.
     """
     if spec.selectors:
         return _selected(spec, boxes, is_whole)
@@ -60,7 +63,8 @@ def sub_task_bound(
         rows = scalar_bound(spec, boxes, is_whole=is_whole) if rows is None else rows
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
-    sums = _sums(placeless, boxes, is_whole, windows)
+    whole = None if is_whole else Table(*spec.extents) if extents is None else extents
+    sums = _sums(placeless, boxes, whole, windows)
     sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
@@ -83,12 +87,14 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
     return replace(body, ops=tuple(ops))
 
 
-def _sums(spec: OperatorSpec, boxes: Boxes, is_whole: bool, windows: Sequence[Boxes] | None) -> Column | None:
+def _sums(
+    spec: OperatorSpec, boxes: Boxes, extents: Boxes | None, windows: Sequence[Boxes] | None
+) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
-        product_bound(spec, boxes, in_windows=not is_whole, windows=windows),
+        product_bound(spec, boxes, extents=extents, windows=windows),
         dots_bound(spec, boxes),
-        reduction_bound(_in_registers(spec), boxes, in_windows=not is_whole),
+        reduction_bound(_in_registers(spec), boxes, extents=extents),
     ]
     cycles = _least(ways)
     if cycles is None:
@@ -154,8 +160,9 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
     """
     one = combine_operator(spec.acc_dtype, spec.combine)
     # Whole parts begin at even places: what is odd about them is left out.
-    boxes = Parts(n_parts, n_slots // EVEN_SLOTS * EVEN_SLOTS if is_whole else n_slots)
-    sums, addition = reduction_bound(one, boxes, initial=is_whole), addition_bound(spec, n_slots)
+    boxes = Table(n_parts, n_slots // EVEN_SLOTS * EVEN_SLOTS if is_whole else n_slots)
+    sums = reduction_bound(one, boxes, initial=is_whole, extents=Table(*one.extents))
+    addition = addition_bound(spec, n_slots)
     if sums is None or addition is None:
         return LEAST_CYCLES + n_parts * n_slots // VECTOR_RATE
     if is_whole:
@@ -163,55 +170,3 @@ def combine_bound(spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_wh
     least = chosen(n_parts == 1, addition, sums)
     # Less than a word of bytes is read and written in ways of its own.
     return chosen(n_slots < WORD_BYTES, LEAST_CYCLES, least) if size_bytes(spec.acc_dtype) == 1 else least
-
-
-@dataclass(frozen=True, slots=True)
-class LeastSteps:
-    """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
-
-    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box. Formulas have a
-    value where their branch is not taken, numpy a warning besides.
-    """
-
-    launch_cycles: int
-    is_whole: bool = False
-
-    def sub_task(self, spec: OperatorSpec, boxes: Boxes) -> Column:
-        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
-        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
-            return boxes[:, 0] * 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return sub_task_bound(spec, boxes, is_whole=self.is_whole)
-
-    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
-        """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes).
-
-        No box crosses the end of a window.
-        """
-        if may_be_own(spec.body) or may_be_own(_in_registers(spec).body):
-            return boxes[:, 0] * 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lies = [windows[:, number] for number in range(windows.shape[1])]
-            return sub_task_bound(spec, boxes, windows=lies)
-
-    def epilogue(
-        self, spec: OperatorSpec, n_slots: Column, runs: Column, n_members: Column | None = None
-    ) -> Column:
-        """Return cycles that no epilogue falls below, of a window or a chunk where `n_members` does not say which."""
-        if may_be_own(spec.epilogue or identity()):
-            return n_slots * 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ways = [
-                epilogue_bound(spec, n_slots, runs, n, self.launch_cycles)
-                for n in ((1, 2) if n_members is None else (n_members,))
-            ]
-            return reduce(np.minimum, ways)
-
-    def combine(
-        self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False
-    ) -> Column:
-        """Return cycles that no combination of parts falls below."""
-        if may_be_own(identity()):
-            return n_slots * 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return combine_bound(spec, n_parts, n_slots, is_whole=is_whole)

@@ -47,8 +47,10 @@ def dim_extent(dim: AffineDim, boxes: Boxes) -> Column:
     return extent
 
 
-def may_step_evenly(spec: OperatorSpec, boxes: Boxes) -> Column | None:
+def may_step_evenly(spec: OperatorSpec, boxes: Boxes, extents: Boxes) -> Column | None:
     """Return where windows with strides may end where the next one would begin; None of no such windows.
+
+    Axes of the operator have `extents` (n, axes).
 
     Loops that are apart in a box may then be one. Windows of two positions have 38 rows where 19 places are two rows
     apart, and the next image follows evenly.
@@ -66,7 +68,7 @@ def may_step_evenly(spec: OperatorSpec, boxes: Boxes) -> Column | None:
         if far.coefficient > 1 and far.axis in spec.output.axes:
             positions = boxes[:, near.axis]
             fits = positions <= (far.coefficient - 1) // near.coefficient + 1
-            found.append(both(fits, positions < spec.extents[near.axis]))
+            found.append(both(fits, positions < extents[:, near.axis]))
     return either(*found) if found else None
 
 

@@ -20,7 +20,7 @@
 #include "batch_function.h"
 #include "search_bounds.h"
 #include "search_engine.h"
-#include "search_interval.h"
+#include "interval_function.h"
 #include "search_place.h"
 #include "search_problem.h"
 #include "search_shift.h"
@@ -175,20 +175,20 @@ struct Costs {
         whole(program.attr("whole").is_none() ? nullptr : t10::batch_function(program.attr("whole"))),
         epilogue(t10::batch_function(program.attr("epilogue"))),
         reduce(t10::batch_function(program.attr("reduce"))),
-        least_epilogue(interval_function(program.attr("epilogue"))),
-        least_reduce(interval_function(program.attr("reduce"))) {}
+        least_epilogue(t10::interval_function(program.attr("epilogue"))),
+        least_reduce(t10::interval_function(program.attr("reduce"))) {}
 
   std::unique_ptr<t10::BatchFunction> sub_task;
   std::unique_ptr<t10::BatchFunction> whole;
   std::unique_ptr<t10::BatchFunction> epilogue;
   std::unique_ptr<t10::BatchFunction> reduce;
-  std::unique_ptr<IntervalFunction> least_epilogue;
-  std::unique_ptr<IntervalFunction> least_reduce;
+  std::unique_ptr<t10::IntervalFunction> least_epilogue;
+  std::unique_ptr<t10::IntervalFunction> least_reduce;
 };
 
 // The bound of sub-tasks of which `sub_task` is the cost function; nullptr for one that is no formula.
 std::unique_ptr<ComputeBound> bound_of(nb::handle task, const Int64Matrix &f_op, nb::handle sub_task) {
-  const std::unique_ptr<IntervalFunction> least = interval_function(sub_task);
+  const std::unique_ptr<t10::IntervalFunction> least = t10::interval_function(sub_task);
   if (least == nullptr) return nullptr;
   const Problem problem = read_problem(task);
   const std::vector<Axes> rows = read_f_op(f_op, problem);
@@ -246,7 +246,7 @@ NB_MODULE(_search, m) {
   nb::class_<ShiftTable>(m, "ShiftTable")
       .def("__init__",
            [](ShiftTable *self, nb::handle function, std::int64_t limit_bytes, std::int64_t granule_bytes) {
-             new (self) ShiftTable(t10::batch_function(function), interval_function(function).get(), limit_bytes,
+             new (self) ShiftTable(t10::batch_function(function), t10::interval_function(function).get(), limit_bytes,
                                    granule_bytes);
            },
            nb::arg("function"), nb::arg("limit_bytes"), nb::arg("granule_bytes"))

@@ -34,8 +34,8 @@ from t10.core.lengths import lengths_of
 from t10.core.plan import OperatorPlan
 from t10.core.products import zero_addable_axes
 from t10.cost import CostModel, advance_bytes
+from t10.cost._batch_function import BatchFunction
 from t10.cost.model import LyingCosts, least_costs
-from t10.plan.search._batch_function import BatchFunction
 from t10.plan.search.evaluate import (
     advance_bytes_many,
     nest_shift_cycles,

@@ -23,12 +23,13 @@ from t10.core.legal import PlanRows
 from t10.core.plan import CostedPlan
 from t10.core.space import PartitionSpace
 from t10.cost import CostModel
+from t10.cost._batch_function import read
 from t10.cost.model import least_costs
 from t10.cost.program import CostProgram, cost_program
 from t10.errors import InfeasiblePlanError, T10Error
 from t10.plan.memory.operator_bound import least_bytes
 from t10.plan.options import PlanOptions
-from t10.plan.search import _batch_function, _search
+from t10.plan.search import _search
 from t10.plan.search.alignment import align_pace, require_legal
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.evaluate import evaluate, padded_lengths, placed_plan
@@ -125,7 +126,7 @@ class _Space:
         is_bounding = is_pruning and not is_bytes_only
         prices = None
         if least_costs(self.cost) is not self.cost:
-            prices = ExactPrices(self.spec, self.cost, _batch_function.read(self.program.sub_task))
+            prices = ExactPrices(self.spec, self.cost, read(self.program.sub_task))
         found, counts = _search.search(
             self.task,
             self.rows,

@@ -13,9 +13,9 @@ from t10.core.expression import OperatorSpec
 from t10.core.geometry import window_lengths
 from t10.core.plan import OperatorPlan
 from t10.core.sub_task_nest import whole_axes
+from t10.cost._batch_function import BatchFunction, read
 from t10.cost.program import CostCallable
-from t10.plan.search import _batch_function
-from t10.plan.search._batch_function import BatchFunction
+from t10.plan.search._part_bound import least_part_cycles as native_cycles
 
 MOST_CORES = 16
 MOST_PARTS = 1 << 17
@@ -27,9 +27,7 @@ def least_part_cycles(spec: OperatorSpec, plan: OperatorPlan, bound: BatchFuncti
 
     Every part takes as long as its slowest core, so no less than any core is bound by: here the slowest of a few.
     """
-    return _batch_function.least_part_cycles(
-        bound, _parted(spec, plan), plan.core_order, MOST_CORES, MOST_PARTS
-    )
+    return native_cycles(bound, _parted(spec, plan), plan.core_order, MOST_CORES, MOST_PARTS)
 
 
 def least_part_cycles_of(
@@ -45,9 +43,9 @@ def least_part_cycles_of(
     asked: list[Ints] = []
 
     def bounded(answer: Callable[[Ints], Ints]) -> list[float]:
-        function = _batch_function.read(CostCallable(len(spec.axes), answer))
+        function = read(CostCallable(len(spec.axes), answer))
         return [
-            _batch_function.least_part_cycles(function, each, plan.core_order, MOST_CORES, MOST_PARTS)
+            native_cycles(function, each, plan.core_order, MOST_CORES, MOST_PARTS)
             for each, plan in zip(axes, plans, strict=True)
         ]
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "search_interval.h"
+#include "interval_function.h"
 #include "search_problem.h"
 
 namespace t10::search {

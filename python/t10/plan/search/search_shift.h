@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "batch_function.h"
-#include "search_interval.h"
+#include "interval_function.h"
 
 namespace t10::search {
 

@@ -1,6 +1,4 @@
-"""Types of the native module `t10.plan.search._batch_function` (source: `_batch_function.cpp`)."""
-
-from collections.abc import Sequence
+"""Types of the native module `t10.cost._batch_function` (source: `_batch_function.cpp`)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,30 +17,6 @@ def evaluate(function: object, columns: NDArray[np.float64]) -> NDArray[np.float
     """Return float64 [n]: a function, or one that is described, of the rows of `columns`, float64 [n_inputs, n].
 
     Raises ValueError where the number of columns is wrong, and whatever `read` or a Python function raises.
-    """
-
-def least_part_cycles(
-    bound: BatchFunction,
-    axes: Sequence[
-        tuple[
-            int,
-            int,
-            int,
-            int,
-            int,
-            Sequence[int],
-            Sequence[tuple[Sequence[int], int, int, int]],
-            bool,
-            bool,
-        ]
-    ],
-    core_order: Sequence[int],
-    most_cores: int,
-    most_parts: int,
-) -> float:
-    """Return cycles that steps in parts do not fall below; `t10.plan.search.part_bound` says what axes are.
-
-    Raises ValueError where the function takes another number of axes.
     """
 
 def least(formula: object, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-#include "search_interval.h"
+#include "interval_function.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ namespace nb = nanobind;
 #endif
 #define T10_INLINE inline __attribute__((always_inline))
 
-namespace t10::search {
+namespace t10 {
 namespace {
 
 constexpr std::size_t kBlock = 64;
@@ -442,4 +442,4 @@ std::unique_ptr<IntervalFunction> interval_function(nb::handle description) {
   return std::make_unique<FormulaIntervals>(description);
 }
 
-}  // namespace t10::search
+}  // namespace t10

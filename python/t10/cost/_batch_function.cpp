@@ -1,10 +1,8 @@
-// t10.plan.search._batch_function: `t10::BatchFunction` and its lower bounds seen from Python.
+// t10.cost._batch_function: `t10::BatchFunction` and its lower bounds seen from Python.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <memory>
@@ -13,8 +11,7 @@
 #include <vector>
 
 #include "batch_function.h"
-#include "part_bound.h"
-#include "search_interval.h"
+#include "interval_function.h"
 
 namespace nb = nanobind;
 
@@ -41,7 +38,7 @@ Column evaluate(const t10::BatchFunction &function, const Columns &columns) {
 }
 
 Column least(nb::handle description, const Columns &low, const Columns &high) {
-  const std::unique_ptr<t10::search::IntervalFunction> function = t10::search::interval_function(description);
+  const std::unique_ptr<t10::IntervalFunction> function = t10::interval_function(description);
   if (function == nullptr) throw std::invalid_argument("least: only formulas have bounds");
   const std::size_t n = low.shape(1);
   if (high.shape(0) != low.shape(0) || high.shape(1) != n)
@@ -59,33 +56,15 @@ Column least(nb::handle description, const Columns &low, const Columns &high) {
   return Column(data, {n}, owner);
 }
 
-// As they come from Python: `t10.plan.search.part_bound` has their order.
-using Axis = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, t10::search::Integers,
-                        std::vector<t10::search::Phase>, bool, bool>;
-
-double least_part_cycles(const t10::BatchFunction &bound, const std::vector<Axis> &rows,
-                         const t10::search::Integers &core_order, std::size_t most_cores, std::size_t most_parts) {
-  if (rows.size() != bound.n_inputs() || rows.size() != core_order.size())
-    throw std::invalid_argument("least_part_cycles: the function takes " + std::to_string(bound.n_inputs()) + " axes");
-  std::vector<t10::search::PartedAxis> axes;
-  for (const Axis &row : rows)
-    axes.push_back(std::apply([](const auto &...each) { return t10::search::PartedAxis{each...}; }, row));
-  const nb::gil_scoped_release unlocked;
-  return t10::search::least_part_cycles(bound, axes, core_order, most_cores, most_parts);
-}
-
 }  // namespace
 
 NB_MODULE(_batch_function, m) {
-  m.doc() = "Cost functions as native search evaluates them.";
+  m.doc() = "Cost functions as native code evaluates them.";
   nb::class_<t10::BatchFunction>(m, "BatchFunction");
   m.def("read", &t10::batch_function, nb::arg("description"), nb::keep_alive<0, 1>(),
         "Return the described function, for `evaluate`.");
   m.def("evaluate", &evaluate, nb::arg("function"), nb::arg("columns").noconvert(),
         "Return float64 [n]: a function of the rows of `columns`, float64 [n_inputs, n].");
-  m.def("least_part_cycles", &least_part_cycles, nb::arg("bound"), nb::arg("axes"), nb::arg("core_order"),
-        nb::arg("most_cores"), nb::arg("most_parts"),
-        "Return cycles that steps in parts do not fall below; see `t10.plan.search.part_bound`.");
   m.def(
       "evaluate",
       [](nb::handle description, const Columns &columns) { return evaluate(*t10::batch_function(description), columns); },

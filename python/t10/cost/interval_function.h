@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace t10::search {
+namespace t10 {
 
 class IntervalFunction {
  public:
@@ -23,4 +23,4 @@ class IntervalFunction {
 // Returns the bounds of a `t10.cost.formula.Formula`, nullptr for any other function.
 std::unique_ptr<IntervalFunction> interval_function(nanobind::handle description);
 
-}  // namespace t10::search
+}  // namespace t10

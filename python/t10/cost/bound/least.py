@@ -1,0 +1,258 @@
+"""`LeastSteps`: lower bounds of steps, from formulas that operators of the same structure share.
+
+A bound depends on how operands are indexed, on types and functions, and on which axes have one point. Extents are
+columns of its formula beside those of boxes, so that a formula is traced once for all operators of a structure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from functools import lru_cache, reduce
+from typing import Any, cast
+
+import numpy as np
+
+from t10.codelets.compile import may_be_own, own_digest
+from t10.core.arrays import Ints
+from t10.core.expression import Axis, Combine, Operand, OperatorSpec
+from t10.core.geometry import partition_shape
+from t10.core.products import hands_on_rounded, summed
+from t10.core.scalar import identity
+from t10.cost._batch_function import BatchFunction, evaluate, read
+from t10.cost.bound.columns import Boxes, Column, Table, chosen
+from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
+from t10.cost.combine import combine_operator
+from t10.cost.formula import Formula
+from t10.cost.kept import current_store, key_of
+from t10.cost.program import CostFunction, cost_function
+from t10.errors import T10Error
+
+KIND = "formula"
+KEPT = 4096
+SAMPLE_BITS, MOST_SAMPLE = 40, 1 << 12
+"""Sample boxes have fewer points than 2 to this, and no larger extents."""
+MOST_SLOTS, MOST_MEMBERS = 1 << 20, 1 << 12
+Range = tuple[int, int]
+END_RANGES = ((0, MOST_SLOTS), (1, MOST_SLOTS), (1, MOST_MEMBERS))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFunction:
+    """A function of columns, also as native code reads it."""
+
+    function: CostFunction
+    native: BatchFunction
+
+    @classmethod
+    def of(cls, function: Callable[[Any], Column], ranges: Sequence[Range], *known: object) -> SharedFunction:
+        """Return a function of tables whose columns have such ranges, as a formula if it can be traced.
+
+        It follows from what is `known`: a formula that the current store has of that is not traced again.
+        """
+        store, key = current_store(), key_of(KIND, *known)
+        found = None if store is None else _decoded(store.get(key, KIND), len(ranges))
+        if found is not None:
+            return found
+        traced = cost_function(function, tuple(ranges))
+        if store is not None and isinstance(traced, Formula):
+            store.put(key, KIND, json.dumps(astuple(traced), separators=(",", ":")).encode("ascii"))
+        return cls(traced, read(traced))
+
+    def __call__(self, *columns: Ints | int) -> Ints:
+        """Return its values (n,) of columns (n,) or numbers."""
+        table = np.array(np.broadcast_arrays(*columns), np.float64)
+        return evaluate(self.native, table.reshape(len(columns), -1)).astype(np.int64)
+
+    def bound_to(self, numbers: Sequence[int], more: int = 0) -> Formula | None:
+        """Return the formula of the first columns where the last ones are `numbers`, and `more` is added to it.
+
+        None where the function is no formula.
+        """
+        if not isinstance(self.function, Formula):
+            return None
+        formula = self.function.bound_to(numbers)
+        return formula.plus(more) if more else formula
+
+
+def _decoded(payload: bytes | None, n_inputs: int) -> SharedFunction | None:
+    """Return the formula of an entry, None if it is none of so many inputs."""
+    try:
+        found, constants, instructions, result = json.loads(payload or b"null")
+        steps = tuple([(int(code), int(a), int(b), int(c)) for code, a, b, c in instructions])
+        formula = Formula(found, tuple(map(float, constants)), steps, result)
+        return SharedFunction(formula, read(formula)) if found == n_inputs else None
+    except (T10Error, TypeError, ValueError, LookupError, RecursionError):
+        return None
+
+
+def structure(spec: OperatorSpec) -> OperatorSpec:
+    """Return an operator without names and dims of one place, whose extents are 1 or 2, for more."""
+    return _structure(spec)
+
+
+@lru_cache(maxsize=KEPT)
+def _structure(spec: OperatorSpec) -> OperatorSpec:
+    extents = tuple([min(extent, 2) for extent in spec.extents])
+
+    def plain(operand: Operand) -> Operand:
+        role = "output" if operand.role == "output" else "activation"
+        dims = tuple([dim for dim in operand.dims if dim.terms])
+        found = Operand("", role, operand.dtype, (1,) * len(dims), dims)
+        return replace(found, shape=tuple(partition_shape(found, extents)))
+
+    return replace(
+        spec,
+        name="",
+        axes=tuple([Axis("", n, axis.kind) for axis, n in zip(spec.axes, extents, strict=True)]),
+        inputs=tuple([plain(operand) for operand in spec.inputs]),
+        output=plain(spec.output),
+        epilogue_inputs=tuple([plain(operand) for operand in spec.epilogue_inputs]),
+        location="",
+        first=spec.first and plain(spec.first),
+    )
+
+
+def _steps_of(spec: OperatorSpec) -> OperatorSpec:
+    """Return all of an operator's structure but what follows its steps."""
+    output = replace(spec.output, dtype=spec.acc_dtype)
+    return structure(replace(spec, output=output, epilogue=None, epilogue_inputs=(), first=None))
+
+
+def _boxes_ranges(spec: OperatorSpec) -> list[Range]:
+    most = min(MOST_SAMPLE, 1 << SAMPLE_BITS // len(spec.axes))
+    return [(1, most if extent > 1 else 1) for extent in spec.extents]
+
+
+@lru_cache(maxsize=KEPT)
+def step_function(spec: OperatorSpec, is_whole: bool, own: str) -> SharedFunction:
+    """Return the bound of steps over boxes of a structure, by boxes and extents."""
+    n, ranges = len(spec.axes), _boxes_ranges(spec)
+
+    def bound(table: Boxes) -> Column:
+        extents = Table(*(table[:, n + axis] for axis in range(n)))
+        return sub_task_bound(spec, table, is_whole=is_whole, extents=extents)
+
+    return SharedFunction.of(bound, ranges + ranges, "step", spec, is_whole, own)
+
+
+@lru_cache(maxsize=KEPT)
+def _lying_function(spec: OperatorSpec, own: str) -> SharedFunction:
+    """Return the bound of steps in windows of a structure, by boxes, windows of rotatable operands, and extents."""
+    n, ranges, n_windows = len(spec.axes), _boxes_ranges(spec), len(spec.rotatable)
+
+    def bound(table: Boxes) -> Column:
+        first, *windows, extents = (
+            Table(*(table[:, n * place + axis] for axis in range(n))) for place in range(n_windows + 2)
+        )
+        return sub_task_bound(spec, first, windows=windows, extents=extents)
+
+    return SharedFunction.of(bound, ranges * (n_windows + 2), "lying", spec, own)
+
+
+@lru_cache(maxsize=KEPT)
+def _epilogue_function(spec: OperatorSpec, launch_cycles: int, own: str) -> SharedFunction:
+    """Return the bound of epilogues of a structure, by slots, runs and members."""
+
+    def bound(table: Boxes) -> Column:
+        return epilogue_bound(spec, table[:, 0], table[:, 1], table[:, 2], launch_cycles)
+
+    return SharedFunction.of(bound, END_RANGES, "epilogue", spec, launch_cycles, own)
+
+
+@lru_cache(maxsize=KEPT)
+def _end_function(spec: OperatorSpec, launch_cycles: int, own: str) -> SharedFunction:
+    """Return the bound of epilogues of a structure with their launches, by slots, runs and members; 0 of none."""
+    is_needed = spec.epilogue is not None or spec.acc_dtype != spec.output.dtype
+
+    def bound(table: Boxes) -> Column:
+        cycles = launch_cycles + epilogue_bound(spec, table[:, 0], table[:, 1], table[:, 2], launch_cycles)
+        return cycles if is_needed else chosen(table[:, 2] > 1, cycles, 0)
+
+    return SharedFunction.of(bound, END_RANGES, "end", spec, launch_cycles, own)
+
+
+@lru_cache(maxsize=KEPT)
+def _combine_function(dtype: str, combine: Combine, is_whole: bool, own: str) -> SharedFunction:
+    """Return the bound of combining parts, by parts and slots."""
+    spec = combine_operator(dtype, combine)
+
+    def bound(table: Boxes) -> Column:
+        return combine_bound(spec, table[:, 0], table[:, 1], is_whole=is_whole)
+
+    return SharedFunction.of(
+        bound, ((1, MOST_MEMBERS), (0, MOST_SLOTS)), "combine", dtype, combine, is_whole, own
+    )
+
+
+def _may_be_own_steps(spec: OperatorSpec) -> bool:
+    body = summed(spec.body) if hands_on_rounded(spec) else spec.body
+    return may_be_own(spec.body) or may_be_own(body)
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSteps:
+    """Cycles that steps never fall below, as `t10.cost.steps.Steps`; nothing is known of somebody's own codelets.
+
+    A launch takes `launch_cycles`. With `is_whole`, operands of sub-tasks are as large as the box.
+    """
+
+    launch_cycles: int
+    is_whole: bool = False
+
+    def sub_task(self, spec: OperatorSpec, boxes: Ints) -> Ints:
+        """Return cycles that no compute step over `boxes` (n, axes) falls below."""
+        if _may_be_own_steps(spec):
+            return boxes[:, 0] * 0
+        function = step_function(_steps_of(spec), self.is_whole, own_digest())
+        return function(*boxes.T, *spec.extents)
+
+    def sub_task_formula(self, spec: OperatorSpec) -> Formula | None:
+        """Return the formula of `sub_task`, of a box, with its launch; None where there is none."""
+        if _may_be_own_steps(spec):
+            return None
+        function = step_function(_steps_of(spec), self.is_whole, own_digest())
+        return function.bound_to(spec.extents, self.launch_cycles)
+
+    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+        """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes).
+
+        No box crosses the end of a window.
+        """
+        if _may_be_own_steps(spec):
+            return boxes[:, 0] * 0
+        columns = windows.reshape(len(windows), -1).T
+        return _lying_function(_steps_of(spec), own_digest())(*boxes.T, *columns, *spec.extents)
+
+    def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
+        """Return cycles that no epilogue falls below, of a window or a chunk where `n_members` does not say which."""
+        if may_be_own(spec.epilogue or identity()):
+            return n_slots * 0
+        function = _epilogue_function(structure(spec), self.launch_cycles, own_digest())
+        if n_members is not None:
+            return function(n_slots, runs, n_members)
+        return reduce(np.minimum, [function(n_slots, runs, n) for n in (1, 2)])
+
+    def end(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints) -> Ints:
+        """Return cycles in which accumulators become results at least, launches included; 0 where they are results."""
+        if may_be_own(spec.epilogue or identity()):
+            return n_slots * 0
+        return _end_function(structure(spec), self.launch_cycles, own_digest())(n_slots, runs, n_members)
+
+    def end_formula(self, spec: OperatorSpec) -> Formula | None:
+        """Return the formula of `end`, of slots, runs and members; None where there is none."""
+        if may_be_own(spec.epilogue or identity()):
+            return None
+        return _end_function(structure(spec), self.launch_cycles, own_digest()).bound_to(())
+
+    def combine(
+        self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False
+    ) -> Column:
+        """Return cycles that no combination of parts falls below, of numbers or of what records a formula."""
+        if may_be_own(identity()):
+            return n_slots * 0
+        if isinstance(n_slots, np.ndarray):
+            function = _combine_function(spec.acc_dtype, spec.combine, is_whole, own_digest())
+            return function(n_parts, cast("Ints", n_slots))
+        return combine_bound(spec, n_parts, n_slots, is_whole=is_whole)
