@@ -23,6 +23,7 @@ from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.trust.files import decoding
 from t10.cost import CostModel, registry
+from t10.cost.counts import kept_between_runs
 from t10.dialect.aliases import with_aliases
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.read_back import read_back
@@ -91,7 +92,7 @@ def compile_module(
     these. Operators are searched on `executor` and kept in `cache`. Raises `UnsupportedOpError` for operations that
     cannot be planned, `InfeasiblePlanError` if it does not fit, and what `pinned_front` raises for pins that are wrong.
     """
-    with module.context, ir.Location.unknown():
+    with kept_between_runs(cache), module.context, ir.Location.unknown():
         joins = options is None or not options.as_published
         read = fused(module, chip, progress, partials, joins=joins)
         pinned = with_pins(read, options or PlanOptions(), pins)

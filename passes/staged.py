@@ -24,6 +24,7 @@ from t10.core.partials import Partials
 from t10.core.pieces import Pieces, pieces_of, unnamed
 from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.cost import registry
+from t10.cost.counts import kept_between_runs
 from t10.dialect.mlir import ir, new_context
 from t10.errors import InfeasiblePlanError, InputError
 from t10.passes.cut import cut_module
@@ -162,7 +163,10 @@ def compile_staged(
         read = fused(module, groups.chip, progress, partials, joins=not options.as_published)
         text = module_text(module)
     cost = registry.cost_model(cost_model, groups.chip)
-    fronts = operator_fronts(read.graph, groups.chip, cost, options, progress, executor=executor, cache=cache)
+    with kept_between_runs(cache):
+        fronts = operator_fronts(
+            read.graph, groups.chip, cost, options, progress, executor=executor, cache=cache
+        )
     least = [min((each.cycles.run for each in front), default=0) for front in fronts]
 
     def compile(part: Any, left: Any) -> CompiledModule:
@@ -172,7 +176,8 @@ def compile_staged(
         )  # fmt: skip
 
     planner = _Planner(text, pieces_of(read.graph), groups, costs, compile)
-    made = _cut(planner, least, n_stages, options.gap, progress)
+    with kept_between_runs(cache):
+        made = _cut(planner, least, n_stages, options.gap, progress)
     return replace(made, weights=read.graph.weights, constants=read.constants)
 
 

@@ -35,7 +35,7 @@ from t10.core.sub_task_nest import different_steps, whole_axes
 from t10.core.task import Task
 from t10.core.task_nest import simplified
 from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
-from t10.cost.bound.step import LeastSteps
+from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.counts import KEPT_BOXES, Kept, kept_of
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
@@ -177,7 +177,7 @@ class CountedSteps:
                 return _chunk_cycles(spec, row[1:], row[0], lie, launch)
             return _cycles(end(spec, row[1:], lie if row[0] == BESIDE else taken_over), own_digest())
 
-        cycles = _each_of(_kept("end", spec, lie, taken_over, launch), table, cycles_of_row)
+        cycles = _each_of(_kept("end", *_ended(spec), lie, taken_over, launch), table, cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs, n_members))
 
@@ -294,6 +294,13 @@ def _computed(spec: OperatorSpec) -> tuple[Hashable, ...]:
     kinds = tuple([axis.kind for axis in spec.axes])
     first = spec.first and (spec.first.dims, spec.first.dtype)
     return kinds, operands, spec.output.dims, spec.acc_dtype, spec.combine, spec.body, spec.selectors, first
+
+
+@lru_cache(maxsize=KEPT_OPERATORS)
+def _ended(spec: OperatorSpec) -> tuple[Hashable, ...]:
+    """Return all that tasks of epilogues have of an operator: no extents, no shapes, nothing that comes before."""
+    operands = tuple([(operand.dims, operand.dtype) for operand in (*spec.epilogue_inputs, spec.output)])
+    return len(spec.axes), operands, spec.acc_dtype, spec.epilogue
 
 
 def _each(kept: Kept, boxes: Ints, task_of: Callable[[AxisSizes], Task]) -> Ints:

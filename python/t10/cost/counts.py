@@ -1,12 +1,17 @@
-"""What was counted of steps, kept per process; another process may hand over what it counted."""
+"""What was counted of steps: kept per process, handed over between processes, and kept between runs in a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import json
+from collections.abc import Callable, Generator, Hashable, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any, cast
 
 from t10.core.expression import AxisSizes
+from t10.cost.kept import Store, current, current_store, key_of
 
+KIND = "count"
 KEPT_STEPS = 4096
 KEPT_BOXES = 1 << 18
 Step = tuple[Hashable, ...]
@@ -19,9 +24,9 @@ _news: list[Counts] = []
 class Kept(dict[AxisSizes, int]):
     """What was counted of a step, by box."""
 
-    def __init__(self, step: Step) -> None:
-        """Keep nothing yet."""
-        super().__init__()
+    def __init__(self, step: Step, known: Mapping[AxisSizes, int]) -> None:
+        """Keep what is known."""
+        super().__init__(known)
         self.step = step
 
     def of(self, box: AxisSizes, counted: Callable[[], int]) -> int:
@@ -31,8 +36,7 @@ class Kept(dict[AxisSizes, int]):
             if len(self) >= KEPT_BOXES:
                 self.clear()
             cycles = self[box] = counted()
-            for news in _news:
-                news.setdefault(self.step, {})[box] = cycles
+            _note(self.step, {box: cycles})
         return cycles
 
 
@@ -43,7 +47,8 @@ def kept_of(*step: Hashable) -> Kept:
 
 @lru_cache(maxsize=KEPT_STEPS)
 def _kept_of(step: Step) -> Kept:
-    return Kept(step)
+    store = current_store()
+    return Kept(step, {} if store is None else _read(store, step))
 
 
 def note_counts() -> Counts:
@@ -53,12 +58,48 @@ def note_counts() -> Counts:
     return news
 
 
+def _note(step: Step, cycles: Mapping[AxisSizes, int]) -> None:
+    for news in _news:
+        news.setdefault(step, {}).update(cycles)
+
+
 def learn(counts: Mapping[Step, Mapping[AxisSizes, int]]) -> None:
     """Keep what another process counted."""
     for step, cycles in counts.items():
         _kept_of(step).update(cycles)
+        _note(step, cycles)
 
 
 def forget() -> None:
     """Count everything anew."""
     _kept_of.cache_clear()
+
+
+@contextmanager
+def kept_between_runs(store: Store | None) -> Generator[None]:
+    """Take from a store what is counted in the block, and keep what is new there when it ends, however it does."""
+    if store is None:
+        yield
+        return
+    news = note_counts()
+    with current(store):
+        try:
+            yield
+        finally:
+            _news[:] = [each for each in _news if each is not news]
+            for step, cycles in news.items():
+                rows = {**_read(store, step), **cycles}
+                payload = json.dumps([[*box, n] for box, n in rows.items()], separators=(",", ":"))
+                store.put(key_of(KIND, *step), KIND, payload.encode("ascii"))
+
+
+def _read(store: Store, step: Step) -> dict[AxisSizes, int]:
+    """Return what a store has of a step; nothing if that has another form."""
+    payload = store.get(key_of(KIND, *step), KIND)
+    try:
+        rows = cast("list[list[Any]]", json.loads(payload or b"[]"))
+        if all(type(number) is int for row in rows for number in row):
+            return {tuple(box): cycles for *box, cycles in rows}
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return {}

@@ -16,6 +16,7 @@ from t10.core.placed_costs import placed_costs, tile_ranges
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import Arrival, Fetch, ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
+from t10.cost.counts import kept_between_runs
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
@@ -71,7 +72,7 @@ def plan_module(
     """
     chosen_options = options or PlanOptions()
     cost = cost or IpuCostModel(chip)
-    with explaining(graph, chip, cost, chosen_options):
+    with kept_between_runs(cache), explaining(graph, chip, cost, chosen_options):
         fronts = operator_fronts(graph, chip, cost, chosen_options, progress, executor=executor, cache=cache)
         return as_placed(schedule_module(graph, chip, cost, fronts, chosen_options, progress), chip, cost)
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,13 +20,15 @@ from typing import Any
 
 from t10.core.garbage import rare_collections
 from t10.cost.counts import learn, note_counts
+from t10.cost.kept import current, current_store
+from t10.plan.fronts.cache import PlanCache
 
 POLL_SECONDS = 0.1
 PROGRAM = """
 import sys
-descriptor, parent, *sys.path = sys.argv[1:]
+descriptor, parent, folder, *sys.path = sys.argv[1:]
 from t10.plan.fronts.helper import serve
-serve(int(descriptor), int(parent))
+serve(int(descriptor), int(parent), folder)
 """
 """What a helper runs; it finds modules where this process does, not where it happens to be."""
 
@@ -115,7 +117,9 @@ def started() -> Helper | None:
         return None
     ours, theirs = (Connection(end.detach()) for end in socketpair())
     paths = [path for path in sys.path if path]
-    command = [sys.executable, "-c", PROGRAM, str(theirs.fileno()), str(os.getpid()), *paths]
+    store = current_store()
+    folder = str(store.folder) if isinstance(store, PlanCache) else ""
+    command = [sys.executable, "-c", PROGRAM, str(theirs.fileno()), str(os.getpid()), folder, *paths]
     try:
         # Its errors are found again where the call is made here.
         nothing = subprocess.DEVNULL
@@ -140,11 +144,15 @@ class _Orphaned:
         return os.getppid() != self.parent
 
 
-def serve(descriptor: int, parent: int) -> None:
-    """Make the calls that come over a pipe until it is closed; interruptions are left to the `parent`."""
+def serve(descriptor: int, parent: int, folder: str) -> None:
+    """Make the calls that come over a pipe until it is closed; interruptions are left to the `parent`.
+
+    What was found out about code is read from the plan cache in `folder`, unless that is empty.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection, stop, counts = Connection(descriptor), _Orphaned(parent), note_counts()
-    with rare_collections(), suppress(EOFError, OSError):
+    store = current(PlanCache(Path(folder), warn=_ignored)) if folder else nullcontext()
+    with rare_collections(), store, suppress(EOFError, OSError):
         while not stop.is_set():
             function, arguments = connection.recv()
             try:
@@ -153,3 +161,8 @@ def serve(descriptor: int, parent: int) -> None:
                 answer = (False, None)
             connection.send((*answer, counts))
             counts.clear()
+
+
+def _ignored(message: str) -> None:
+    """Say nothing: the process that asked says it."""
+    del message

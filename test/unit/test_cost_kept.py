@@ -1,0 +1,202 @@
+"""What was found out about code and is kept between runs: counts and formulas, read as data, never wrong silently."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import specs
+
+from t10.chip import load_chip
+from t10.core.expression import OperatorSpec
+from t10.cost import IpuCostModel
+from t10.cost.bound import least
+from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
+from t10.cost.counts import KIND, forget, kept_between_runs, kept_of, learn
+from t10.cost.kept import current, current_store, key_of
+from t10.plan.fronts.cache import PlanCache
+
+STEP = ("step", frozenset({(0, 1), (2, 0)}))
+CHIP = load_chip("test-16")
+OPERATORS = {
+    "product": specs.matmul(24, 96, 40),
+    "wide product": specs.matmul(7, 33, 129, dtype="f32"),
+    "batched": specs.bmm(3, 20, 31, 16),
+    "convolution": specs.conv2d(2, 16, 8, 7, 7, 3, 3),
+    "sum": specs.row_reduce(50, 70, "sum"),
+    "map": specs.elementwise((30, 44)),
+    "fused": specs.linear_relu(16, 48, 32),
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> PlanCache:
+    return PlanCache(tmp_path / "cache")
+
+
+def cycles(box: tuple[int, ...], found: int | None) -> int:
+    """Return the cycles of a box, counted as `found`; None: it must be known."""
+
+    def counted() -> int:
+        assert found is not None, f"{box} is counted"
+        return found
+
+    return kept_of(*STEP).of(box, counted)
+
+
+def rewrite(store: PlanCache, payload: bytes) -> None:
+    store.put(key_of(KIND, *STEP), KIND, payload)
+
+
+def test_what_was_counted_is_known_in_the_next_run(store: PlanCache) -> None:
+    with kept_between_runs(store):
+        assert cycles((3, 4), 17) == 17
+        learn({STEP: {(5,): 18}})
+    forget()
+    with kept_between_runs(store):
+        assert cycles((3, 4), None) == 17
+        assert cycles((5,), None) == 18
+        assert cycles((6,), 19) == 19
+    forget()
+    with kept_between_runs(store):
+        assert [cycles(box, None) for box in ((3, 4), (5,), (6,))] == [17, 18, 19]
+    assert current_store() is None
+
+
+def test_what_was_counted_before_an_interruption_is_kept(store: PlanCache) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), kept_between_runs(store):
+        kept_of(*STEP).of((cycles((3,), 17),), interrupted)
+    forget()
+    with kept_between_runs(store):
+        assert cycles((3,), None) == 17
+
+
+def test_nothing_is_kept_without_a_store() -> None:
+    with kept_between_runs(None):
+        cycles((3,), 17)
+    forget()
+    assert cycles((3,), 18) == 18
+
+
+DEEP = b"[" * 100_000
+FORMS = (b"", b"{}", b"7", b"[7]", b"[[]]", b"[[3, true]]", b"[[3, 1.5]]", b'[["3", 1]]', b"\xff", DEEP)
+
+
+@pytest.mark.parametrize("payload", FORMS)
+def test_an_entry_of_another_form_is_counted_anew(store: PlanCache, payload: bytes) -> None:
+    rewrite(store, payload)
+    with kept_between_runs(store):
+        assert cycles((3,), 17) == 17
+    forget()
+    with kept_between_runs(store):
+        assert cycles((3,), None) == 17
+
+
+def test_keys_tell_values_apart_and_nothing_else() -> None:
+    assert key_of(frozenset({1, 40, 9})) == key_of(frozenset({9, 40, 1}))
+    others: list[Any] = [(1, 2), ((1,), 2), "(1,2)", frozenset({1, 2}), (1, "2"), (1, 2.0), OPERATORS["sum"]]
+    assert len({key_of(each) for each in others}) == len(others)
+
+
+def test_a_model_that_was_planned_before_counts_no_code(
+    store: PlanCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, boxes = OPERATORS["fused"], np.array([[4, 16, 16], [5, 7, 48]])
+    cost, windows = IpuCostModel(CHIP), boxes[:, None].repeat(3, axis=1)
+
+    def priced() -> list[list[int]]:
+        whole = cost.step_cycles_many(spec, boxes, windows, np.zeros(2, np.bool_))
+        ends = cost.end_cycles_many(spec, boxes, np.array([1, 3]))
+        return [
+            whole.tolist(),
+            ends.tolist(),
+            cost.reduce_cycles_many(spec, boxes[:, 0], boxes[:, 1]).tolist(),
+        ]
+
+    with kept_between_runs(store):
+        expected = priced()
+    forget()
+    monkeypatch.setattr("t10.cost.counted._cycles", None)
+    with kept_between_runs(store):
+        assert priced() == expected
+
+
+def boxes_of(spec: OperatorSpec, n: int = 60) -> Any:
+    """Return boxes (n, axes) of an operator, every extent among them."""
+    rng = np.random.default_rng(seed=len(spec.axes))
+    return np.stack([rng.integers(1, extent + 1, n) for extent in spec.extents], axis=1)
+
+
+@pytest.mark.parametrize("spec", OPERATORS.values(), ids=list(OPERATORS))
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_operators_of_one_structure_have_the_bounds_of_each(spec: OperatorSpec, is_whole: bool) -> None:
+    boxes = boxes_of(spec)
+    expected = np.broadcast_to(sub_task_bound(spec, boxes, is_whole=is_whole), (len(boxes),))
+    assert least.LeastSteps(0, is_whole).sub_task(spec, boxes).tolist() == expected.tolist()
+    if not is_whole:
+        windows = np.maximum(boxes_of(spec)[::-1], boxes)[:, None].repeat(len(spec.rotatable), axis=1)
+        lies = [windows[:, number] for number in range(len(spec.rotatable))]
+        expected = np.broadcast_to(sub_task_bound(spec, boxes, windows=lies), (len(boxes),))
+        assert least.LeastSteps(0).step(spec, boxes, windows).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("spec", OPERATORS.values(), ids=list(OPERATORS))
+def test_ends_of_one_structure_have_the_bounds_of_each(spec: OperatorSpec) -> None:
+    slots, members = np.array([1, 2, 6, 40, 41, 999, 4096]), np.array([1, 1, 2, 3, 1, 7, 1])
+    runs = np.array([1, 2, 3, 8, 41, 9, 64])
+    steps = least.LeastSteps(100)
+    expected = epilogue_bound(spec, slots, runs, members, 100)
+    assert steps.epilogue(spec, slots, runs, members).tolist() == expected.tolist()
+    if spec.combine != "none":
+        parts = combine_bound(spec, members, slots)
+        assert steps.combine(spec, members, slots).tolist() == parts.tolist()
+
+
+def test_a_formula_is_traced_once(store: PlanCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, boxes = OPERATORS["product"], boxes_of(OPERATORS["product"])
+    least.step_function.cache_clear()
+    with current(store):
+        expected = least.LeastSteps(0).sub_task(spec, boxes).tolist()
+    least.step_function.cache_clear()
+    monkeypatch.setattr(least, "cost_function", None)
+    with current(store):
+        assert least.LeastSteps(0).sub_task(spec, boxes).tolist() == expected
+        other = specs.matmul(25, 97, 41)
+        assert least.LeastSteps(0).sub_task(other, boxes).tolist() == sub_task_bound(other, boxes).tolist()
+
+
+def changed(entry: list[Any], place: int, value: Any) -> bytes:
+    return json.dumps([value if number == place else each for number, each in enumerate(entry)]).encode()
+
+
+def test_a_formula_that_is_none_is_traced_anew(store: PlanCache) -> None:
+    spec, boxes = OPERATORS["product"], boxes_of(OPERATORS["product"])
+    least.step_function.cache_clear()
+    with current(store):
+        expected = least.LeastSteps(0).sub_task(spec, boxes).tolist()
+    (path,) = (path for path in store.folder.glob("formula/*/*") if path.is_file())
+    good = json.loads(store.get(path.name, "formula") or b"")
+    wrong = (
+        b"", b"[]", b"{}", DEEP, changed(good, 0, 2), changed(good, 0, "6"), changed(good, 1, [1, "x"]),
+        changed(good, 2, [[99, 0, 0, 0]]), changed(good, 2, [[0, 10_000, 0, 0]]), changed(good, 2, [[0, 1]]),
+        changed(good, 3, -1), changed(good, 3, 1 << 40),
+    )  # fmt: skip
+    for payload in wrong:
+        store.put(path.name, "formula", payload)
+        least.step_function.cache_clear()
+        with current(store):
+            assert least.LeastSteps(0).sub_task(spec, boxes).tolist() == expected, payload[:40]
