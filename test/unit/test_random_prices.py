@@ -12,10 +12,11 @@ from support import random_plans, random_specs
 from support.draw import drawn
 from support.random_cases import CORE_COUNTS, small_chip
 from support.simulation import plan_of
-from support.specs import chain_graph, matmul, one_operator_graph, row_reduce
+from support.specs import chain_graph, gather, matmul, one_operator_graph, row_reduce, unary
 
 from t10.chip import ChipSpec, load_chip
 from t10.codelets.image import assembled
+from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.program import Arrive, Reduce, Shift
@@ -182,6 +183,30 @@ def test_parts_as_long_as_a_producer_leaves_them_take_their_price() -> None:
     assert module.operators[1].active.cycles.relayout == 0
     alone = evaluate_plans(sums, cost, [plan])
     assert alone.compute[0] == module.operators[1].active.cycles.compute
+
+
+LONG_PARTS = {
+    "exponentials": replace(row_reduce(16, 66, "sum", "f32"), body=unary("math.exp", "f32")),
+    "many-exponentials": replace(row_reduce(16, 197, "sum", "f32"), body=unary("math.exp", "f32")),
+    "maxima": row_reduce(16, 66, "max", "f32"),
+    "maxima-f16": row_reduce(16, 63, "max"),
+    "sums-f16": row_reduce(16, 15, "sum"),
+    "look-ups": gather(16, 66, 63),
+}
+
+
+@pytest.mark.parametrize("spec", LONG_PARTS.values(), ids=list(LONG_PARTS))
+def test_a_part_that_is_longer_than_the_tensor_takes_its_price(spec: OperatorSpec) -> None:
+    """A row of 66 lies in 68 elements, of which code reads 66: no core computes a whole part. The bound is below."""
+    chip = small_chip(4)
+    cost, plan = IpuCostModel(chip), plan_of(spec, (4, *(1 for _ in spec.axes[1:])))
+    assert any(length > extent for length, extent in zip(plan.lengths, spec.extents, strict=True))
+    module = module_of(one_operator_graph(spec), chip, plan)
+    measured = timed(lowered_parts(module, chip, cost), module, chip)
+    for kind, price, took in by_kind(module.operators[0], measured[spec.name]):
+        assert price == took, kind
+    least = evaluate_plans(spec, cost.least, [plan])
+    assert least.compute[0] <= module.operators[0].active.cycles.compute
 
 
 @pytest.mark.parametrize("gap_bytes", [0, 64])

@@ -128,3 +128,13 @@ def zero_addable_axes(spec: OperatorSpec) -> frozenset[int]:
     return frozenset(
         axis for axis in spec.reduction_axes if all(axis in operand.simple_axes for operand in spec.inputs)
     )
+
+
+def cut_axes(spec: OperatorSpec, *, has_zeros: bool = True) -> frozenset[int]:
+    """Return the axes along which steps end with the tensor, as what lies behind it would change what is computed.
+
+    Results behind it are nobody's, unless indices are looked up there. Zeros add nothing, where there are zeros.
+    """
+    padded = frozenset[int]() if spec.selectors else spec.output.axes
+    zeros = zero_addable_axes(spec) if has_zeros else frozenset[int]()
+    return frozenset(range(len(spec.axes))) - padded - zeros

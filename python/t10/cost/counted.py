@@ -26,7 +26,7 @@ from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan, final_positions
-from t10.core.products import ends_with_block, n_nest_operands, zero_addable_axes
+from t10.core.products import cut_axes, ends_with_block, n_nest_operands
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
@@ -69,13 +69,15 @@ class CountedSteps:
         """Return the cycles of compute steps over boxes (n, axes) of windows (n, rotatable operands, axes).
 
         Those of `adds` (n,) combine with what is there. A step takes as long as its slowest core: where an axis is no
-        whole number of boxes, the last core's box ends with the tensor, and code for less may be slower.
+        whole number of boxes, the last core's box ends with the tensor, and code for less may be slower. Where a box is
+        longer than the tensor, no core has a whole one.
         """
         rests = _rests(spec, boxes, windows, has_zeros=self.lies is None or self.lies.has_zeros)
-        cycles = self._step(spec, boxes, windows, adds, boxes)
-        for cut in _subsets(np.flatnonzero((rests < boxes).any(axis=0)).tolist()):
-            rows = np.flatnonzero((rests[:, cut] < boxes[:, cut]).all(axis=1))
-            parts = boxes[rows]
+        wholes = np.where(boxes > np.array(spec.extents), rests, boxes)
+        cycles = self._step(spec, wholes, windows, adds, boxes)
+        for cut in _subsets(np.flatnonzero((rests < wholes).any(axis=0)).tolist()):
+            rows = np.flatnonzero((rests[:, cut] < wholes[:, cut]).all(axis=1))
+            parts = wholes[rows]
             parts[:, cut] = rests[rows][:, cut]
             last = self._step(spec, parts, windows[rows], adds[rows], boxes[rows])
             cycles[rows] = np.maximum(cycles[rows], last)
@@ -258,14 +260,14 @@ def _rests(spec: OperatorSpec, boxes: Ints, windows: Ints, *, has_zeros: bool) -
     It may along parallel axes, unless indices are looked up, and along sums if there are zeros that change nothing, as
     there are where steps go on or the last part is no whole number of blocks (`t10.core.products.zero_padded_axes`).
     """
-    padded = frozenset[int]() if spec.selectors else spec.output.axes
-    zeros = zero_addable_axes(spec) - padded if has_zeros else frozenset[int]()
     extents, lengths = np.array(spec.extents), np.maximum(boxes, 1)
-    is_cut = np.array([axis not in padded for axis in range(len(extents))])
+    cut = cut_axes(spec, has_zeros=has_zeros)
+    is_cut = np.array([axis in cut for axis in range(len(extents))])
+    zeros = cut_axes(spec, has_zeros=False) - cut
     if zeros:
         is_zero = np.array([axis in zeros for axis in range(len(extents))])
         is_one_step = ((windows == boxes[:, None]) | ~_has_axes(spec)).all(axis=1)
-        is_cut = is_cut & (~is_zero | (is_one_step & ends_with_block(spec, extents, lengths)))
+        is_cut = is_cut | (is_zero & is_one_step & ends_with_block(spec, extents, lengths))
     rests = extents % lengths
     return np.where(is_cut & (rests > 0), rests, boxes)
 

@@ -18,10 +18,11 @@ from t10.codelets.compile import may_be_own, own_digest
 from t10.core.arrays import Ints
 from t10.core.expression import Axis, Combine, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
-from t10.core.products import hands_on_rounded, summed
+from t10.core.lengths import LINE_UNITS, line_axes
+from t10.core.products import cut_axes, hands_on_rounded, summed
 from t10.core.scalar import identity
 from t10.cost._batch_function import BatchFunction, evaluate, read
-from t10.cost.bound.columns import Boxes, Column, Table, chosen
+from t10.cost.bound.columns import Boxes, Column, Table, chosen, either
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.formula import Formula
@@ -120,6 +121,25 @@ def _steps_of(spec: OperatorSpec) -> OperatorSpec:
     return structure(replace(spec, output=output, epilogue=None, epilogue_inputs=(), first=None))
 
 
+def _inside(spec: OperatorSpec, boxes: Boxes, extents: Boxes) -> tuple[Boxes, Column | None]:
+    """Return boxes inside the tensor, in whole units where it ends in them, and which boxes it ends in.
+
+    None where it ends in none: only parts of lines are longer than the tensor. A row is stored as long as the part, so
+    code for less of it, in whole units, takes no longer.
+    """
+    axes = sorted(cut_axes(spec) & line_axes(spec))
+    if not axes:
+        return boxes, None
+    columns = [boxes[:, axis] for axis in range(len(spec.axes))]
+    longer = [columns[axis] > extents[:, axis] for axis in axes]
+    for axis, is_longer in zip(axes, longer, strict=True):
+        extent, unit = extents[:, axis], 1
+        for each in reversed(LINE_UNITS):
+            unit = chosen(extent >= each, each, unit)
+        columns[axis] = chosen(is_longer, extent // unit * unit, columns[axis])
+    return Table(*columns), either(*longer)
+
+
 def _boxes_ranges(spec: OperatorSpec) -> list[Range]:
     most = min(MOST_SAMPLE, 1 << SAMPLE_BITS // len(spec.axes))
     return [(1, most if extent > 1 else 1) for extent in spec.extents]
@@ -132,7 +152,12 @@ def step_function(spec: OperatorSpec, is_whole: bool, own: str) -> SharedFunctio
 
     def bound(table: Boxes) -> Column:
         extents = Table(*(table[:, n + axis] for axis in range(n)))
-        return sub_task_bound(spec, table, is_whole=is_whole, extents=extents)
+        inside, is_cut = _inside(spec, table, extents)
+        cycles = sub_task_bound(spec, inside, is_whole=is_whole, extents=extents)
+        if not is_whole or is_cut is None:
+            return cycles
+        # What ends with the tensor is shorter than the windows in which it lies.
+        return chosen(is_cut, sub_task_bound(spec, inside, extents=extents), cycles)
 
     return SharedFunction.of(bound, ranges + ranges, "step", spec, is_whole, own)
 
@@ -146,7 +171,7 @@ def _lying_function(spec: OperatorSpec, own: str) -> SharedFunction:
         first, *windows, extents = (
             Table(*(table[:, n * place + axis] for axis in range(n))) for place in range(n_windows + 2)
         )
-        return sub_task_bound(spec, first, windows=windows, extents=extents)
+        return sub_task_bound(spec, _inside(spec, first, extents)[0], windows=windows, extents=extents)
 
     return SharedFunction.of(bound, ranges * (n_windows + 2), "lying", spec, own)
 
