@@ -94,7 +94,10 @@ def element_maps(case: Arriving) -> tuple[ElementMap, list[tuple[ElementMap, int
 def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     """Return what moves, counted slot by slot; None where a copy of a source lacks an element."""
     operand = case.spec.operands[case.number]
-    pricing = Pricing(rates, size_bytes(operand.dtype), movement.is_padded(case.spec, operand, case.plan))
+    through = movement.view_elements(case.graph, operand.name)
+    numbers = movement.constant_numbers(through.constants, operand.pad_value, operand.dtype)
+    is_padded = movement.is_padded(case.spec, operand, case.plan)
+    pricing = Pricing(rates, size_bytes(operand.dtype), is_padded, constants=numbers)
     wanted, homes = element_maps(case)
     through = movement.view_elements(case.graph, case.spec.operands[case.number].name)
     moves = route(wanted, through, homes)
@@ -155,7 +158,7 @@ def _value(rng: Random, parts: _Parts, shape: Shape, dtype: str, n_cores: int, d
     elif kind == "pad" and shape[axis] > 1:
         sources = [tuple(extent - (d == axis) for d, extent in enumerate(shape))]
         low = tuple(int(d == axis and rng.random() < 0.5) for d in range(len(shape)))
-        view = replace(view, low=low, value="0")
+        view = replace(view, low=low, value=str(depth % 2))
     elif kind == "broadcast":
         dims = tuple(d for d in range(len(shape)) if rng.random() < 0.6)
         sources, view = [tuple(shape[d] for d in dims)], replace(view, dims=dims)

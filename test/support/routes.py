@@ -99,6 +99,8 @@ def traffic(moves: Route, homes: list[tuple[ElementMap, int]], pricing: Pricing 
 def _route_loads(moves: Route, n_cores: int, pricing: Pricing) -> Loads:
     """Return the loads of a route."""
     takes = moves.source >= 0
-    fills = ~takes if pricing.is_padded else moves.constant >= 0
+    numbers = np.array((*pricing.constants, 0 if pricing.is_padded else -1))
+    # What takes neither an element nor a constant lies outside the tensor.
+    fills = np.where(takes, -1, numbers[moves.constant])
     runs = take_runs(moves.source, moves.core, moves.slot, takes, 0)
     return phase_loads(runs, fill_runs(fills, 0), n_cores, pricing.item_bytes, pricing.rates)

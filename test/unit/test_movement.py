@@ -66,7 +66,9 @@ def test_what_is_taken_comes_in_runs_of_one_source_core_and_stretch() -> None:
     found = movement.take_runs(source, core, slot, takes, 7).tolist()
     # Source, core and slot there; core and slot here; length.
     assert found == [[0, 2, 5, 7, 0, 2], [0, 2, 8, 7, 2, 1], [1, 2, 9, 7, 3, 1], [1, 3, 10, 7, 4, 1]]
-    assert movement.fill_runs(np.array([[True, True, False, True]]), 7).tolist() == [[7, 0, 2], [7, 3, 1]]
+    filled = np.array([[0, 0, -1, 0, 2]])
+    # Constant; core and slot here; length.
+    assert movement.fill_runs(filled, 7).tolist() == [[0, 7, 0, 2], [0, 7, 3, 1], [2, 7, 4, 1]]
 
 
 def test_slots_that_are_read_though_outside_hold_padding() -> None:

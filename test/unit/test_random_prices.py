@@ -141,10 +141,11 @@ def test_random_plans_take_their_prices(share: int) -> None:
     assert n_refused <= MOST_REFUSED * CASES_PER_SHARE
 
 
-def test_zeros_of_a_view_and_of_a_plan_are_filled_together() -> None:
-    """A view pads k from 6 to 9 with "0.0", the plan from 9 to 10 with "0": one run of zeros on the last core."""
+@pytest.mark.parametrize("value", ["0.0", "-1.0"])
+def test_what_a_view_and_what_a_plan_pads_with_is_filled_together_if_it_is_alike(value: str) -> None:
+    """A view pads k from 6 to 9, the plan from 9 to 10 with "0": zeros are one run on the last core, others two."""
     spec = matmul(4, 8, 9)
-    view = View("a", "pad", ("x",), (4, 9), "f16", low=(0, 0), value="0.0")
+    view = View("a", "pad", ("x",), (4, 9), "f16", low=(0, 0), value=value)
     graph = replace(one_operator_graph(spec), inputs=(TensorValue("x", (4, 6), "f16"),), views=(view,))
     f_op, still = (1, 1, 2), ((1, 1, 1),) * 3
     plan = place(spec, f_op, still, align_pace(spec, f_op, still))
@@ -153,7 +154,8 @@ def test_zeros_of_a_view_and_of_a_plan_are_filled_together() -> None:
     module = module_of(graph, chip, plan)
     parts = lowered_parts(module, chip, IpuCostModel(chip))
     padded = [each for each in parts.builder.patterns.values() if len(each.fills)]
-    assert {each.constants for each in padded} == {("0.0",), ("0",)}, "the input's, and the weight's"
+    of_input = ("0.0",) if value == "0.0" else (value, "0")
+    assert {each.constants for each in padded} == {of_input, ("0",)}, "the input's, and the weight's"
     scheduled = module.operators[0]
     for kind, price, took in by_kind(scheduled, timed(parts, module, chip)[spec.name]):
         assert price == took, kind

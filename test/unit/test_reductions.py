@@ -152,7 +152,7 @@ def test_different_groups_take_what_all_groups_do(f_op: AxisSizes, order: AxisSi
         for column in (1, 3):
             rows[:, :, column] = every[:, one.moves[:, column]]
         moves = rows.reshape(-1, 6)[np.lexsort((rows.reshape(-1, 6)[:, 4], rows.reshape(-1, 6)[:, 3]))]
-        loads = phase_loads(moves, np.zeros((0, 3), np.int32), 64, 4, exchange_rates(chip))
+        loads = phase_loads(moves, np.zeros((0, 4), np.int32), 64, 4, exchange_rates(chip))
         assert exchange_cycles(chip, one, 4, cores=different_groups(spec, plan)) == phase_cycles(chip, loads)
 
 

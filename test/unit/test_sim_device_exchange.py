@@ -223,7 +223,7 @@ def test_constants_take_as_long_wherever_they_begin_but_for_ends_that_are_no_wor
     time = timed(Pattern("p", np.zeros((0, 9), np.int32), fills, np.zeros(1, np.int32), ("0",)))
     n_ends = 2 * (offset % 4 > 0)
     assert time.copy_cycles == CHIP.copy_launch_cycles + 4 + 10 * (80 // 8 + 4 * n_ends)
-    pieces = np.array([(3, (offset + 104 * number) // 2, 40) for number in range(10)], np.int32)
+    pieces = np.array([(0, 3, (offset + 104 * number) // 2, 40) for number in range(10)], np.int32)
     loads = phase_loads(np.zeros((0, 6), np.int32), pieces, 4, 2, exchange_rates(CHIP))
     assert CHIP.copy_launch_cycles + loads.settle_cycles == time.copy_cycles
 
@@ -330,7 +330,7 @@ def test_pairs_cost_the_planner_what_they_take():
         moved = pattern("p", sorted(rows, key=lambda row: (row[3], row[4])))
         runs = np.ascontiguousarray(moved.runs[:, :6])
         for chip in (CHIP, SINGLE):
-            loads = phase_loads(runs, np.zeros((0, 3), np.int32), N_TILES, 1, exchange_rates(chip))
+            loads = phase_loads(runs, np.zeros((0, 4), np.int32), N_TILES, 1, exchange_rates(chip))
             assert loads.port_cycles - chip.fragment_cycles == timed(moved, chip=chip).transfer_cycles
         assert timed(moved).cycles <= timed(moved, chip=SINGLE).cycles
         n_faster += timed(moved).cycles < timed(moved, chip=SINGLE).cycles

@@ -85,7 +85,7 @@ def priced(
         copies = 1.0 if exchange == "unicast" else max(phase.total_bytes / whole_bytes, 1.0)
         sent, taken = (_port(rows[moves], end, rates, chip.n_cores) for end in (1, 3))
         return replace(phase, cycles=cost.move_cycles(Loads(max(taken, int(sent / copies)))))
-    narrow, fills = np.ascontiguousarray(rows, np.int32), np.zeros((0, 3), np.int32)
+    narrow, fills = np.ascontiguousarray(rows, np.int32), np.zeros((0, 4), np.int32)
     if exchange != "unicast" and len(rows) <= SCHEDULED_PIECES:
         loads = phase_loads(narrow, fills, chip.n_cores, 1, rates)
     else:

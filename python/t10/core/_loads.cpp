@@ -19,11 +19,11 @@ namespace nb = nanobind;
 namespace {
 
 using Rows = nb::ndarray<const std::int32_t, nb::shape<-1, 6>, nb::c_contig, nb::device::cpu>;
-using Fills = nb::ndarray<const std::int32_t, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+using Fills = nb::ndarray<const std::int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t kTake = 5;  // source, core, slot, here, elements
-constexpr std::size_t kFill = 2;  // here, elements
+constexpr std::size_t kFill = 3;  // constant, here, elements
 
 void check_core(std::int32_t core, std::int64_t n_cores) {
   if (core < 0 || core >= n_cores) throw std::out_of_range("phase_loads: a run names a core that is not there");
@@ -42,7 +42,7 @@ class Groups {
       loads.begin_group(cores.data(), cores.size());
       for (std::size_t i = 0; i < takes.size(); i += kTake)
         loads.take(takes[i], takes[i + 1], takes[i + 2], takes[i + 3], takes[i + 4]);
-      for (std::size_t i = 0; i < fills.size(); i += kFill) loads.fill(fills[i], fills[i + 1]);
+      for (std::size_t i = 0; i < fills.size(); i += kFill) loads.fill(fills[i], fills[i + 1], fills[i + 2]);
     }
   }
 
@@ -57,7 +57,7 @@ Groups groups_of(const Rows &rows, const Fills &fills, std::int64_t n_cores) {
     check_core(row[6 * i + 1], n_cores);
     check_core(row[6 * i + 3], n_cores);
   }
-  for (std::size_t i = 0; i < n_fills; ++i) check_core(fill[3 * i], n_cores);
+  for (std::size_t i = 0; i < n_fills; ++i) check_core(fill[4 * i + 1], n_cores);
   Groups groups;
   std::vector<std::int32_t> takes, filled;
   std::size_t r = 0, f = 0;
@@ -68,7 +68,8 @@ Groups groups_of(const Rows &rows, const Fills &fills, std::int64_t n_cores) {
       const std::int32_t *each = row + 6 * r;
       takes.insert(takes.end(), {each[0], each[1], each[2], each[4], each[5]});
     }
-    for (; f < n_fills && fill[3 * f] == core; ++f) filled.insert(filled.end(), {fill[3 * f + 1], fill[3 * f + 2]});
+    for (; f < n_fills && fill[4 * f + 1] == core; ++f)
+      filled.insert(filled.end(), {fill[4 * f], fill[4 * f + 2], fill[4 * f + 3]});
     if (!takes.empty() || !filled.empty()) groups.add(core, takes, filled);
   }
   if (r < n_rows || f < n_fills) throw std::invalid_argument("phase_loads: runs must be sorted by the core that takes them");

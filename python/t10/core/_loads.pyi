@@ -28,9 +28,9 @@ def phase_loads(
     and includes the latency of the longest way.
 
     `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
-    slot. `fills` (n, 3): core, slot, elements. `rates` are those of `t10.core.loads.MoveRates`. `table` (cores, 4)
-    receives units before, cycles of both ports (sent, received) and units behind, per core. Raises ValueError for
-    runs out of order, IndexError for cores beyond the table.
+    slot. `fills` (n, 4): constant, core, slot, elements. `rates` are those of `t10.core.loads.MoveRates`. `table`
+    (cores, 4) receives units before, cycles of both ports (sent, received) and units behind, per core. Raises
+    ValueError for runs out of order, IndexError for cores beyond the table.
     """
 
 def link_loads(

@@ -59,7 +59,7 @@ def hand_over_cycles(
     runs = take_runs(
         np.zeros_like(elements), core[elements] + source.first_core, slot[elements], takes, target.first_core
     )
-    fills = fill_runs(~takes & is_padded, target.first_core)
+    fills = fill_runs(np.where(takes | (not is_padded), -1, 0), target.first_core)
     return costs.move_cycles(phase_loads(runs, fills, n_cores, size_bytes(value.dtype), rates))
 
 

@@ -116,8 +116,8 @@ def phase_loads(
     """Return the loads of a phase, its transfers scheduled; apart without `places`.
 
     `runs` (n, 6): number of the source, core and slot there, core and slot here, elements; sorted by core here, then
-    slot. `fills` (n, 3): core, slot, elements. Slot 0 of every source and of the target begins at a multiple of eight
-    bytes.
+    slot. `fills` (n, 4): number of the constant, core, slot, elements; runs of different constants are written one by
+    one. Slot 0 of every source and of the target begins at a multiple of eight bytes.
     """
     return Loads(
         *_loads.phase_loads(

@@ -7,6 +7,7 @@ replaced by those of the values they rename.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol, runtime_checkable
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 from t10.core import geometry
 from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
+from t10.core.dtypes import numpy_dtype
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads, MoveRates, Places
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.products import zero_padded_axes
+from t10.core.scalar import parse_constant
 from t10.core.schedule import ValueLayout
 
 Elements = NDArray[np.int64]
@@ -201,6 +204,23 @@ def scattered(
     return whole.reshape(n_cores, scatter, length)[np.arange(n_cores), chunk_numbers]
 
 
+def different_constants(constants: Sequence[str], dtype: str) -> tuple[tuple[str, ...], list[int]]:
+    """Return constants of different bits in a type, in order, and the number of each of those given among them.
+
+    What is filled alike is filled together, whether views or an operand's padding say so, and however it is spelled.
+    """
+    bits = [np.array(parse_constant(each)).astype(numpy_dtype(dtype)).tobytes() for each in constants]
+    first = dict(zip(reversed(bits), reversed(constants), strict=True))
+    order = {each: number for number, each in enumerate(dict.fromkeys(bits))}
+    return tuple(first[each] for each in order), [order[each] for each in bits]
+
+
+def constant_numbers(constants: Sequence[str], padding: str, dtype: str) -> tuple[int, ...]:
+    """Return numbers of constants of a view, alike for equal ones; 0 is that of the padding, zero if not said."""
+    _, (_, *numbers) = different_constants((padding or "0", *constants), dtype)
+    return tuple(numbers)
+
+
 def view_elements(graph: Graph, value: str) -> ViewElements:
     """Return the elements of a value read through all its views, down to inputs, weights and operator results."""
     ids, constants = view_ids(graph, value, np.int64)
@@ -281,13 +301,26 @@ def copy_choice(home: ElementMap, n_cores: int) -> NDArray[np.int64]:
 class Pricing:
     """How elements become bytes: at which rates loads are counted, size of an element, whether slots are padded.
 
-    `places` is where sources and target lie if they share memory elements.
+    `places` is where sources and target lie if they share memory elements; `padding` is what slots outside a tensor
+    hold, as a spelling, and `constants` are the numbers of those that a view fills in (`constant_numbers`).
     """
 
     rates: MoveRates
     item_bytes: int
     is_padded: bool
     places: Places | None = None
+    padding: str = ""
+    constants: tuple[int, ...] = ()
+
+    def filled(self, named: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+        """Return which constants slots take, -1 where none, as `fill_runs` takes them.
+
+        `named` (cores, slots) is the element of each slot, -1 outside the tensor; `ids` is what it reads
+        (`ViewElements`).
+        """
+        numbers = np.array((*self.constants, -1))
+        inside = np.where(ids < 0, numbers[np.clip(-1 - ids, 0, len(self.constants))], -1)
+        return np.where(named < 0, 0 if self.is_padded else -1, inside)
 
 
 def take_runs(
@@ -304,10 +337,14 @@ def take_runs(
     return np.stack(columns, axis=1).astype(np.int32)
 
 
-def fill_runs(fills: NDArray[np.bool_], first_core: int) -> NDArray[np.int32]:
-    """Return the slots that cores from `first_core` on fill, (cores, slots) of truth values, in runs: (n, 3) rows."""
-    here, at, lengths = _runs(fills, fills[:, 1:] & fills[:, :-1])
-    return np.stack((here + first_core, at, lengths), axis=1).astype(np.int32)
+def fill_runs(constants: NDArray[Any], first_core: int) -> NDArray[np.int32]:
+    """Return what cores from `first_core` on fill, in runs: (n, 4) rows as `core.loads.phase_loads` takes them.
+
+    `constants` (cores, slots) numbers what is filled in, -1 where nothing is.
+    """
+    fills = constants >= 0
+    here, at, lengths = _runs(fills, fills[:, 1:] & (constants[:, 1:] == constants[:, :-1]))
+    return np.stack((constants[here, at], here + first_core, at, lengths), axis=1).astype(np.int32)
 
 
 def _runs(inside: NDArray[np.bool_], joined: NDArray[np.bool_]) -> tuple[Elements, Elements, Elements]:

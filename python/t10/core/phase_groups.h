@@ -50,10 +50,12 @@ class PhaseGroups {
                       static_cast<std::int32_t>(core)});
   }
 
-  void fill(Int here, Int length) {
+  // `length` slots from `here` on take the constant numbered `value`.
+  void fill(Int value, Int here, Int length) {
     const bool is_first = fills_.size() == groups_.back().first_fill;
-    if (is_first || fills_.back().first + fills_.back().second != here) fills_.emplace_back(here, 0);
-    fills_.back().second += length;
+    if (is_first || fills_.back().value != value || fills_.back().here + fills_.back().length != here)
+      fills_.push_back({here, 0, value});
+    fills_.back().length += length;
   }
 
  protected:
@@ -61,6 +63,10 @@ class PhaseGroups {
   struct Take {
     std::uint32_t slot, here, length;
     std::int32_t source, core;
+  };
+
+  struct Fill {
+    Int here, length, value;
   };
 
   struct Group {
@@ -103,7 +109,7 @@ class PhaseGroups {
   std::vector<std::int32_t> members_;
   std::vector<Group> groups_;
   std::vector<Take> takes_;
-  std::vector<std::pair<Int, Int>> fills_;
+  std::vector<Fill> fills_;
 };
 
 }  // namespace t10

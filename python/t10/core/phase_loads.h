@@ -145,7 +145,7 @@ class PhaseLoads : public PhaseGroups {
       const std::size_t end = g + 1 < groups_.size() ? groups_[g + 1].first_fill : fills_.size();
       Int units = 0;
       each_strided_run(groups_[g].first_fill, end,
-                    [&](std::size_t i) { return Step{fills_[i].first, 0, fills_[i].second, -1, 0}; },
+                    [&](std::size_t i) { return Step{fills_[i].here, 0, fills_[i].length, -1, fills_[i].value}; },
                     [&](const Step &first, Int count, Int, Int) {
                       const Int at = first.here * item_bytes_;  // A constant has no place: it is as if it came from such a one.
                       units += rates_.copies(at, at, first.length * item_bytes_, count, 0, 0);

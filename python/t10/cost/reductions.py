@@ -37,7 +37,7 @@ from t10.cost.steps import Steps
 MOST_SCHEDULED = 1 << 13
 """Transfers of a phase that are scheduled where no formula holds; in larger phases all are taken to be on time."""
 KEPT_PLANS = 1 << 12
-NO_FILLS = np.zeros((0, 3), np.int32)
+NO_FILLS = np.zeros((0, 4), np.int32)
 
 
 def reduce_scatter_formula(

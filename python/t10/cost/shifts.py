@@ -43,7 +43,7 @@ KEPT_TAKEN = 256
 MOST_PARTS = 1 << 17
 PARTS_PER_CORE = 64
 """Parts that transfers are cut into while they are scheduled, at most, and of one core."""
-NO_FILLS = np.zeros((0, 3), np.int32)
+NO_FILLS = np.zeros((0, 4), np.int32)
 
 
 def nest_shifts(

@@ -12,13 +12,12 @@ from t10.core import geometry, movement
 from t10.core.arrays import Ints, first_of_each
 from t10.core.chunks import chunk_slots
 from t10.core.device import HostPiece, HostTensor, Pattern
-from t10.core.dtypes import numpy_dtype, size_bytes
+from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
 from t10.core.movement import ElementMap
 from t10.core.orders import given_order
 from t10.core.plan import OperatorPlan
-from t10.core.scalar import parse_constant
 from t10.core.schedule import Home, ValueLayout
 from t10.emit import _routes
 from t10.emit.kept import Kept
@@ -90,11 +89,10 @@ class Homes:
         maps = [self.element_map(home) for home in homes]
         sizes = [prod(self._shapes[source]) for source in through.sources]
         ids = None if through.sources == (operand.name,) else np.ascontiguousarray(through.ids.reshape(-1))
-        constants, (*numbers, padding) = _different(
+        constants, (*numbers, padding) = movement.different_constants(
             (*through.constants, operand.pad_value or "0"), operand.dtype
         )
         if ids is not None and numbers:
-            # What is filled alike is filled together, whether views or the operand say so.
             ids = np.where(ids < 0, -1 - np.array(numbers)[np.maximum(-1 - ids, 0)], ids)
         moves, fills = _routes.runs(
             wanted,
@@ -200,14 +198,6 @@ class Host:
             self.homes.host_output(output.name, output.value, output.declared or dtypes[output.value])
             for output in graph.outputs
         )
-
-
-def _different(constants: tuple[str, ...], dtype: str) -> tuple[tuple[str, ...], list[int]]:
-    """Return constants of different bits in a type, in order, and the number of each of those given among them."""
-    bits = [np.array(parse_constant(each)).astype(numpy_dtype(dtype)).tobytes() for each in constants]
-    first = dict(zip(reversed(bits), reversed(constants), strict=True))
-    order = {each: number for number, each in enumerate(dict.fromkeys(bits))}
-    return tuple(first[each] for each in order), [order[each] for each in bits]
 
 
 def _found(

@@ -25,7 +25,7 @@ COPY_BYTES = 16
 """Code of a phase, of a fragment sent and one received; the words that describe a row of copies inside the tile."""
 
 WORD_BYTES = 4
-NO_FILLS = np.empty((0, 3), np.int32)
+NO_FILLS = np.empty((0, 4), np.int32)
 COUNTED = 1 << 20
 FRAGMENTS = MoveRates(
     bytes_per_cycle=1 << 40, fragment_cycles=COUNTED, largest_words=1 << 20, copy_8=0, copy_4=0, copy_2=0, copy_1=0,

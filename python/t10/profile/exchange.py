@@ -53,7 +53,7 @@ def timed(phase: RandomPhase, chip: ChipSpec) -> Timed:
 def _pattern(phase: RandomPhase) -> Pattern:
     fills = phase.fills
     rows = np.zeros((len(fills), 6), np.int32)
-    rows[:, 2], rows[:, 3:] = fills[:, 1], fills
+    rows[:, 0], rows[:, 2], rows[:, 3:] = fills[:, 0], fills[:, 2], fills[:, 1:]
     return pattern_of_runs(phase.runs, phase.item_bytes, rows, ("0",))
 
 

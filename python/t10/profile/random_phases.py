@@ -31,7 +31,7 @@ MOST_ELEMENTS_LOG2 = 19
 MOST_SLOTS = 1 << 21
 """Slots of all cores together: larger layouts are drawn again."""
 MOST_CORE_SLOTS = 40_000
-NO_FILLS = np.zeros((0, 3), np.int32)
+NO_FILLS = np.zeros((0, 4), np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +66,7 @@ def relayout(kind: str, dtypes: tuple[str, ...], random: Random, n_cores: int) -
         0,
         target[1],
     )
-    return RandomPhase(kind, size_bytes(dtype), moves, np.ascontiguousarray(fills[:, 3:]))
+    return RandomPhase(kind, size_bytes(dtype), moves, np.ascontiguousarray(fills[:, [0, 3, 4, 5]]))
 
 
 def multicast(random: Random, n_cores: int) -> RandomPhase:

@@ -101,9 +101,8 @@ def gather(
         taken[entries[remote]] = True
         fragments = max(fragments, _fragments(directory, ids, positions, remote))
         if pricing is not None:
-            filled = absent if pricing.is_padded else absent & (named >= 0)
             runs.append(_runs(directory, ids, positions, ~absent, cores.start))
-            fills.append(fill_runs(filled, cores.start))
+            fills.append(fill_runs(pricing.filled(named, ids), cores.start))
     sent = np.bincount(directory.positions[taken] // directory.row, minlength=1)
     copied = wanted.shape[1] - int(received.min(initial=wanted.shape[1]))
     loads = NO_LOADS

@@ -100,7 +100,8 @@ class Mover:
             and movement.is_padded(spec, movement.operand_of(spec, wanted.operand), wanted.plan)
         )
         places = self._shared(buffer, [self.homes[s].buffer for s in self.graph.sources_of(value)])
-        return Pricing(self.rates, size_bytes(wanted.dtype), padded, places)
+        padding = "" if spec is None else movement.operand_of(spec, wanted.operand).pad_value
+        return Pricing(self.rates, size_bytes(wanted.dtype), padded, places, padding)
 
     def _shared(self, target: str, sources: list[str]) -> Places | None:
         """Return where a phase reads and writes if that shares memory elements; slots count from the memory's begin."""
@@ -165,6 +166,9 @@ class Mover:
         through = movement.view_elements(self.graph, value)
         constants = tuple(parse_constant(text) for text in through.constants)
         ids = through.ids.reshape(-1)
+        if pricing is not None:
+            numbers = movement.constant_numbers(through.constants, pricing.padding, dtype)
+            pricing = replace(pricing, constants=numbers)
         return gather(self.memory, sources, target.elements, ids, constants, out, pricing)
 
     def _mark(self, buffer: str, dtype: str, elements: NDArray[np.int32]) -> None:

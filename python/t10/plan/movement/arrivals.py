@@ -19,10 +19,10 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.loads import Loads, Places
-from t10.core.movement import ArrivalCosts, Traffic, is_padded, operand_of, view_ids
+from t10.core.movement import ArrivalCosts, Traffic, constant_numbers, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout, is_joined
 from t10.cost import CostModel
@@ -133,7 +133,7 @@ class Mover:
     _spec_by_name: dict[str, OperatorSpec] = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
-    _readings: dict[str, _Reading] = field(default_factory=dict[str, _Reading])
+    _readings: dict[tuple[str, str], _Reading] = field(default_factory=dict[tuple[str, str], _Reading])
     _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
     _cells_by_key: dict[CellsKey, _moves.PartitionCells] = field(
         default_factory=dict[CellsKey, _moves.PartitionCells]
@@ -223,7 +223,7 @@ class Mover:
         pairs: Ints,
     ) -> tuple[Ints, Ints]:
         """Return what `bound` does for many pairs (n, 2), each the number of a plan and that of layouts."""
-        reading, kind = self._reading(operand_of(spec, number).name), self._kind(spec)
+        reading, kind = self._reading(operand_of(spec, number)), self._kind(spec)
         places = [tuple(self._locator_key(each[source]) for source in reading.sources) for each in layouts]
         numbers = [self._known.plans.of(plan) for plan in plans]
         counted: dict[int, Traffic] = {}
@@ -293,7 +293,7 @@ class Mover:
         n_pieces: int,
     ) -> list[Traffic]:
         """Return what moves at least into an operand, for pairs of a plan and of layouts; see `bounds`."""
-        reading = self._reading(operand_of(spec, number).name)
+        reading = self._reading(operand_of(spec, number))
         wanted = [self._wanted(spec, plan, number) for plan in plans]
         table = _moves.bounds(
             [cells for cells, _ in wanted],
@@ -317,7 +317,7 @@ class Mover:
         places: Places | None,
     ) -> Traffic:
         """Return what moves into an operand, scheduled."""
-        reading = self._reading(operand_of(spec, number).name)
+        reading = self._reading(operand_of(spec, number))
         wanted, padded = self._wanted(spec, plan, number)
         counted = _moves.count(
             wanted,
@@ -344,7 +344,7 @@ class Mover:
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> tuple[Any, ...]:
         """Return what an arrival depends on, up to names."""
-        reading = self._reading(operand_of(spec, number).name)
+        reading = self._reading(operand_of(spec, number))
         homes = tuple(self._locator_key(layouts[source]) for source in reading.sources)
         return (self._kind(spec), self._known.plans.of(plan), number, reading.number, homes)
 
@@ -383,25 +383,29 @@ class Mover:
             known = self._locators[key] = _moves.make_locator(cells, layout.scatter)
         return known
 
-    def _reading(self, name: str) -> _Reading:
-        """Return how a value is read through its views."""
-        known = self._readings.get(name)
+    def _reading(self, operand: Operand) -> _Reading:
+        """Return how an operand reads a value through its views."""
+        name, key = operand.name, (operand.name, operand.pad_value)
+        known = self._readings.get(key)
         if known is None:
             sources = self.graph.sources_of(name)
             sizes = tuple(prod(self._shapes[source]) for source in sources)
             described, is_plain = self._described(name, sources)
-            number = self._known.views.of(described)
-            view = None if is_plain else self._view(name, number, sizes)
-            known = self._readings[name] = _Reading(sources, sizes, number, view)
+            number = self._known.views.of((described, operand.pad_value))
+            view = None if is_plain else self._view(operand, number, sizes)
+            known = self._readings[key] = _Reading(sources, sizes, number, view)
         return known
 
-    def _view(self, name: str, number: int, sizes: tuple[int, ...]) -> _moves.View:
+    def _view(self, operand: Operand, number: int, sizes: tuple[int, ...]) -> _moves.View:
         # One at a time: while a view is made, every one of its elements has a number.
         with self._view_lock:
             if number not in self._views:
                 dtype = np.int32 if sum(sizes) <= np.iinfo(np.int32).max else np.int64
-                ids = np.ascontiguousarray(view_ids(self.graph, name, dtype)[0]).reshape(-1)
-                self._views[number] = _moves.make_view(ids, sizes)
+                ids, constants = view_ids(self.graph, operand.name, dtype)
+                if constants:
+                    numbers = constant_numbers(constants, operand.pad_value, operand.dtype)
+                    ids = np.where(ids < 0, -1 - np.array(numbers, dtype)[np.maximum(-1 - ids, 0)], ids)
+                self._views[number] = _moves.make_view(np.ascontiguousarray(ids).reshape(-1), sizes)
         return self._views[number]
 
     def _described(self, name: str, sources: tuple[str, ...]) -> tuple[object, bool]:

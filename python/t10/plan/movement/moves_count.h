@@ -21,8 +21,9 @@
 
 namespace t10 {
 
-// A value read through views: element e is element `ids[e]` of all sources laid end to end, a constant if negative. Kept
-// as runs in which ids count up in one source, so that views that keep rows together take next to no memory.
+// A value read through views: element e is element `ids[e]` of all sources laid end to end, constant -1 - `ids[e]` if
+// negative, of which 0 is what lies outside tensors. Kept as runs of one constant or in which ids count up in one source,
+// so that views that keep rows together take next to no memory.
 class ViewRuns {
  public:
   ViewRuns(const std::int32_t *ids, std::size_t n_elements, const Ints &sizes) : size_(static_cast<Int>(n_elements)) {
@@ -35,10 +36,10 @@ class ViewRuns {
       const Int id = ids[e];
       if (id >= first.back()) throw std::invalid_argument("ViewRuns: an element is none of any source");
       const Int before = e > 0 ? ids[e - 1] : 0;
-      // Constants go on with constants, elements with the next one of the same source.
-      if (e > 0 && (id < 0 ? before < 0 : before >= 0 && id == before + 1 && id < end)) continue;
+      // Constants go on with the same, elements with the next one of the same source.
+      if (e > 0 && (id < 0 ? before == id : before >= 0 && id == before + 1 && id < end)) continue;
       starts_.push_back(static_cast<std::int32_t>(e));
-      ids_.push_back(id < 0 ? -1 : static_cast<std::int32_t>(id));
+      ids_.push_back(static_cast<std::int32_t>(id));
       if (id >= 0) end = *std::upper_bound(first.begin(), first.end(), id);
     }
     starts_.push_back(static_cast<std::int32_t>(size_));
@@ -195,6 +196,7 @@ class MoveCounter {
  private:
   static constexpr std::size_t kLeastGroups = 5;
   static constexpr Int kWholeBytes = 8;
+  static constexpr Int kOutside = 0;
 
   struct Last {
     std::size_t source = 0;
@@ -265,7 +267,7 @@ class MoveCounter {
       // Not inside a word, of which what is left out may be the rest.
       is_cut |= n_pieces_ >= most_pieces && next * item_bytes_ % kWholeBytes == 0;
       if (is_cut) return;
-      if (is_padded_ && next < here) loads_->fill(next, here - next);
+      if (is_padded_ && next < here) loads_->fill(kOutside, next, here - next);
       next = here + length;
       while (length > 0) {
         Int id = element;
@@ -295,7 +297,7 @@ class MoveCounter {
             }
           }
         } else if (loads_) {
-          loads_->fill(here, n);
+          loads_->fill(-1 - id, here, n);
         }
         ++n_pieces_;
         here += n;
@@ -304,7 +306,7 @@ class MoveCounter {
       }
     });
     if (is_cut && loads_) loads_->cut_group();
-    if (!is_cut && is_padded_ && next < wanted_.n_slots) loads_->fill(next, wanted_.n_slots - next);
+    if (!is_cut && is_padded_ && next < wanted_.n_slots) loads_->fill(kOutside, next, wanted_.n_slots - next);
     for (std::size_t i = 0; i < n_members; ++i) {
       const auto core = static_cast<std::size_t>(cores[i]);
       const Int received = n_members > 1 ? n_received - own_[core].elements : n_received;
