@@ -172,7 +172,7 @@ def test_a_formula_is_traced_once(store: PlanCache, monkeypatch: pytest.MonkeyPa
     with current(store):
         expected = least.LeastSteps(0).sub_task(spec, boxes).tolist()
     least.step_function.cache_clear()
-    monkeypatch.setattr(least, "cost_function", None)
+    monkeypatch.setattr(least, "traced", None)
     with current(store):
         assert least.LeastSteps(0).sub_task(spec, boxes).tolist() == expected
         other = specs.matmul(25, 97, 41)

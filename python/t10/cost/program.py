@@ -6,7 +6,7 @@ give the numbers of the cost model's own `_many` functions: a formula that does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -127,18 +127,27 @@ def cost_function(function: Callable[[Any], Any], ranges: tuple[tuple[int, int],
     `ranges` has the smallest and greatest number of every column; the formula is compared with the function on
     samples of them. A column of which there is one number only is a constant in the formula.
     """
-    called = CostCallable(len(ranges), function)
-    try:
-        fixed = {column: low for column, (low, high) in enumerate(ranges) if low == high}
-        formula = trace_table(function, len(ranges), fixed)
-    except (
-        Exception
-    ):  # whatever a traced array cannot do; a mistake of the function's own shows when it is called
+    fixed = {column: low for column, (low, high) in enumerate(ranges) if low == high}
+    found, called = traced(function, len(ranges), fixed), CostCallable(len(ranges), function)
+    if isinstance(found, CostCallable):
         return called
     samples = _samples(ranges)
     # A formula has a value where its branch is not taken, numpy a warning besides.
     with np.errstate(divide="ignore", invalid="ignore"):
-        return formula if np.array_equal(formula.evaluate(samples), called.evaluate(samples)) else called
+        return found if np.array_equal(found.evaluate(samples), called.evaluate(samples)) else called
+
+
+def traced(function: Callable[[Any], Any], n_columns: int, fixed: Mapping[int, int]) -> CostFunction:
+    """Return `function` of integer tables as a formula where it can be traced, else as it is.
+
+    `fixed` columns are one number.
+    """
+    try:
+        return trace_table(function, n_columns, fixed)
+    except (
+        Exception
+    ):  # whatever a traced array cannot do; a mistake of the function's own shows when it is called
+        return CostCallable(n_columns, function)
 
 
 def _samples(ranges: tuple[tuple[int, int], ...]) -> Ints:

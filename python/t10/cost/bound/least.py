@@ -7,7 +7,7 @@ columns of its formula beside those of boxes, so that a formula is traced once f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache, reduce
 from typing import Any, cast
@@ -27,16 +27,11 @@ from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.formula import Formula
 from t10.cost.kept import current_store, key_of
-from t10.cost.program import CostFunction, cost_function
+from t10.cost.program import CostFunction, traced
 from t10.errors import T10Error
 
 KIND = "formula"
 KEPT = 4096
-SAMPLE_BITS, MOST_SAMPLE = 40, 1 << 12
-"""Sample boxes have fewer points than 2 to this, and no larger extents."""
-MOST_SLOTS, MOST_MEMBERS = 1 << 20, 1 << 12
-Range = tuple[int, int]
-END_RANGES = ((0, MOST_SLOTS), (1, MOST_SLOTS), (1, MOST_MEMBERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +42,21 @@ class SharedFunction:
     native: BatchFunction
 
     @classmethod
-    def of(cls, function: Callable[[Any], Column], ranges: Sequence[Range], *known: object) -> SharedFunction:
-        """Return a function of tables whose columns have such ranges, as a formula if it can be traced.
+    def of(
+        cls, function: Callable[[Any], Column], n_columns: int, fixed: Mapping[int, int], *known: object
+    ) -> SharedFunction:
+        """Return a function of tables of so many columns, as a formula if it can be traced.
 
-        It follows from what is `known`: a formula that the current store has of that is not traced again.
+        `fixed` columns are one number. The function follows from what is `known`: a formula that the current store has of that is not traced again.
         """
         store, key = current_store(), key_of(KIND, *known)
-        found = None if store is None else _decoded(store.get(key, KIND), len(ranges))
+        found = None if store is None else _decoded(store.get(key, KIND), n_columns)
         if found is not None:
             return found
-        traced = cost_function(function, tuple(ranges))
-        if store is not None and isinstance(traced, Formula):
-            store.put(key, KIND, json.dumps(astuple(traced), separators=(",", ":")).encode("ascii"))
-        return cls(traced, read(traced))
+        made = traced(function, n_columns, fixed)
+        if store is not None and isinstance(made, Formula):
+            store.put(key, KIND, json.dumps(astuple(made), separators=(",", ":")).encode("ascii"))
+        return cls(made, read(made))
 
     def __call__(self, *columns: Ints | int) -> Ints:
         """Return its values (n,) of columns (n,) or numbers."""
@@ -140,15 +137,16 @@ def _inside(spec: OperatorSpec, boxes: Boxes, extents: Boxes) -> tuple[Boxes, Co
     return Table(*columns), either(*longer)
 
 
-def _boxes_ranges(spec: OperatorSpec) -> list[Range]:
-    most = min(MOST_SAMPLE, 1 << SAMPLE_BITS // len(spec.axes))
-    return [(1, most if extent > 1 else 1) for extent in spec.extents]
+def _fixed(spec: OperatorSpec, n_tables: int) -> dict[int, int]:
+    """Return the columns of axes of one point, of so many tables with a column for every axis."""
+    n = len(spec.axes)
+    return {n * table + axis: 1 for table in range(n_tables) for axis in range(n) if spec.extents[axis] == 1}
 
 
 @lru_cache(maxsize=KEPT)
 def step_function(spec: OperatorSpec, is_whole: bool, own: str) -> SharedFunction:
     """Return the bound of steps over boxes of a structure, by boxes and extents."""
-    n, ranges = len(spec.axes), _boxes_ranges(spec)
+    n = len(spec.axes)
 
     def bound(table: Boxes) -> Column:
         extents = Table(*(table[:, n + axis] for axis in range(n)))
@@ -159,21 +157,21 @@ def step_function(spec: OperatorSpec, is_whole: bool, own: str) -> SharedFunctio
         # What ends with the tensor is shorter than the windows in which it lies.
         return chosen(is_cut, sub_task_bound(spec, inside, extents=extents), cycles)
 
-    return SharedFunction.of(bound, ranges + ranges, "step", spec, is_whole, own)
+    return SharedFunction.of(bound, 2 * n, _fixed(spec, 2), "step", spec, is_whole, own)
 
 
 @lru_cache(maxsize=KEPT)
 def _lying_function(spec: OperatorSpec, own: str) -> SharedFunction:
     """Return the bound of steps in windows of a structure, by boxes, windows of rotatable operands, and extents."""
-    n, ranges, n_windows = len(spec.axes), _boxes_ranges(spec), len(spec.rotatable)
+    n, n_tables = len(spec.axes), len(spec.rotatable) + 2
 
     def bound(table: Boxes) -> Column:
         first, *windows, extents = (
-            Table(*(table[:, n * place + axis] for axis in range(n))) for place in range(n_windows + 2)
+            Table(*(table[:, n * place + axis] for axis in range(n))) for place in range(n_tables)
         )
         return sub_task_bound(spec, _inside(spec, first, extents)[0], windows=windows, extents=extents)
 
-    return SharedFunction.of(bound, ranges * (n_windows + 2), "lying", spec, own)
+    return SharedFunction.of(bound, n_tables * n, _fixed(spec, n_tables), "lying", spec, own)
 
 
 @lru_cache(maxsize=KEPT)
@@ -183,7 +181,7 @@ def _epilogue_function(spec: OperatorSpec, launch_cycles: int, own: str) -> Shar
     def bound(table: Boxes) -> Column:
         return epilogue_bound(spec, table[:, 0], table[:, 1], table[:, 2], launch_cycles)
 
-    return SharedFunction.of(bound, END_RANGES, "epilogue", spec, launch_cycles, own)
+    return SharedFunction.of(bound, 3, {}, "epilogue", spec, launch_cycles, own)
 
 
 @lru_cache(maxsize=KEPT)
@@ -195,7 +193,7 @@ def _end_function(spec: OperatorSpec, launch_cycles: int, own: str) -> SharedFun
         cycles = launch_cycles + epilogue_bound(spec, table[:, 0], table[:, 1], table[:, 2], launch_cycles)
         return cycles if is_needed else chosen(table[:, 2] > 1, cycles, 0)
 
-    return SharedFunction.of(bound, END_RANGES, "end", spec, launch_cycles, own)
+    return SharedFunction.of(bound, 3, {}, "end", spec, launch_cycles, own)
 
 
 @lru_cache(maxsize=KEPT)
@@ -206,9 +204,7 @@ def _combine_function(dtype: str, combine: Combine, is_whole: bool, own: str) ->
     def bound(table: Boxes) -> Column:
         return combine_bound(spec, table[:, 0], table[:, 1], is_whole=is_whole)
 
-    return SharedFunction.of(
-        bound, ((1, MOST_MEMBERS), (0, MOST_SLOTS)), "combine", dtype, combine, is_whole, own
-    )
+    return SharedFunction.of(bound, 2, {}, "combine", dtype, combine, is_whole, own)
 
 
 def _may_be_own_steps(spec: OperatorSpec) -> bool:
