@@ -47,8 +47,8 @@ class SharedFunction:
     ) -> SharedFunction:
         """Return a function of tables of so many columns, as a formula if it can be traced.
 
-        `fixed` columns are one number. The function follows from what is `known`: a formula that the current store has of
-        that is not traced again.
+        `fixed` columns are one number. The function follows from what is `known`: a formula that the current store has
+        of that is not traced again.
         """
         store, key = current_store(), key_of(KIND, *known)
         found = None if store is None else _decoded(store.get(key, KIND), n_columns)
