@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from support import specs
 
 from t10.chip import load_chip
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
+from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost import IpuCostModel
 from t10.cost.bound import least
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
@@ -93,7 +95,10 @@ def test_nothing_is_kept_without_a_store() -> None:
 
 
 DEEP = b"[" * 100_000
-FORMS = (b"", b"{}", b"7", b"[7]", b"[[]]", b"[[3, true]]", b"[[3, 1.5]]", b'[["3", 1]]', b"\xff", DEEP)
+FORMS = (
+    b"", b"{}", b"7", b"[7]", b"[[]]", b"[[3, true]]", b"[[3, 1.5]]", b'[["3", 1]]', b"\xff", DEEP,
+    b"[[3, -7]]", b"[[3, 1180591620717411303424]]", b"[[3, NaN]]",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("payload", FORMS)
@@ -193,10 +198,118 @@ def test_a_formula_that_is_none_is_traced_anew(store: PlanCache) -> None:
     wrong = (
         b"", b"[]", b"{}", DEEP, changed(good, 0, 2), changed(good, 0, "6"), changed(good, 1, [1, "x"]),
         changed(good, 2, [[99, 0, 0, 0]]), changed(good, 2, [[0, 10_000, 0, 0]]), changed(good, 2, [[0, 1]]),
-        changed(good, 3, -1), changed(good, 3, 1 << 40),
+        changed(good, 3, -1), changed(good, 3, 1 << 40), changed(good, 3, 1.0), changed(good, 0, 6.0),
+        changed(good, 1, [float("nan")] * len(good[1])), changed(good, 1, [10**400]), changed(good, 1, 7),
+        changed(good, 2, [[float("inf"), 0, 0, 0]]),
     )  # fmt: skip
     for payload in wrong:
         store.put(path.name, "formula", payload)
         least.step_function.cache_clear()
         with current(store):
             assert least.LeastSteps(0).sub_task(spec, boxes).tolist() == expected, payload[:40]
+
+
+@pytest.mark.parametrize("digest", ["t10.cost.bound.least.own_digest", "t10.cost.kept.code_digest"])
+def test_formulas_of_other_code_are_not_taken(
+    store: PlanCache, monkeypatch: pytest.MonkeyPatch, digest: str
+) -> None:
+    spec, boxes = OPERATORS["product"], boxes_of(OPERATORS["product"])
+
+    def n_entries() -> int:
+        least.step_function.cache_clear()
+        least.end_function.cache_clear()
+        with current(store):
+            least.LeastSteps(0).sub_task(spec, boxes)
+            least.LeastSteps(0).end(spec, boxes[:, 0], boxes[:, 1], boxes[:, 2])
+        return len(list(store.folder.glob("formula/*/*")))
+
+    assert n_entries() == 2
+    monkeypatch.setattr(digest, lambda: "other code")
+    assert n_entries() == 2 + 2
+
+
+def test_every_kind_of_bound_has_a_formula_of_its_own(store: PlanCache) -> None:
+    spec, boxes = OPERATORS["product"], boxes_of(OPERATORS["product"])
+    ends = np.array([8, 40]), np.array([8, 20]), np.array([1, 2])
+
+    def found() -> list[list[int]]:
+        steps = [least.LeastSteps(0, is_whole).sub_task(spec, boxes) for is_whole in (False, True)]
+        ended = [least.LeastSteps(launch).end(spec, *ends) for launch in (0, 100)]
+        return [each.tolist() for each in (*steps, *ended)]
+
+    least.step_function.cache_clear()
+    least.end_function.cache_clear()
+    with current(store):
+        expected = found()
+    least.step_function.cache_clear()
+    least.end_function.cache_clear()
+    with current(store):
+        assert found() == expected
+    assert len({str(each) for each in expected}) == len(expected)
+
+
+def test_counts_of_own_codelets_and_other_sources_are_not_taken(
+    store: PlanCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, boxes = OPERATORS["map"], np.array([[5, 7]])
+    cost, windows = IpuCostModel(CHIP), boxes[:, None].repeat(3, axis=1)
+
+    def n_entries() -> int:
+        forget()
+        with kept_between_runs(store):
+            cost.step_cycles_many(spec, boxes, windows, np.zeros(1, np.bool_))
+        return len(list(store.folder.glob("count/*/*")))
+
+    assert n_entries() == 1
+    assert n_entries() == 1
+    monkeypatch.setattr("t10.cost.kept.code_digest", lambda: "other sources")
+    assert n_entries() == 1 + 1
+    monkeypatch.setattr("t10.cost.counted.own_digest", lambda: "own")
+    assert n_entries() == 1 + 1 + 1
+
+
+def test_a_key_is_made_of_frozen_values_only() -> None:
+    with pytest.raises(TypeError, match="list is no part of a key"):
+        key_of([1])
+
+
+def test_no_store_is_used_in_a_block_without_one(store: PlanCache) -> None:
+    with current(store), kept_between_runs(None):
+        cycles((3,), 17)
+        assert current_store() is None
+    assert not list(store.folder.glob("count/*/*"))
+
+
+def test_a_pipe_in_the_place_of_an_entry_is_replaced(store: PlanCache) -> None:
+    key = key_of(KIND, *STEP)
+    path = store.folder / KIND / key[:2] / key
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with kept_between_runs(store):
+        cycles((3,), 17)
+    forget()
+    with kept_between_runs(store):
+        assert cycles((3,), None) == 17
+
+
+def test_loops_over_rows_are_bounded_from_their_second_row_on() -> None:
+    opcodes = (("arith.muli", (0, 1)), ("index", ()), ("arith.index_cast", (3,)), ("arith.addi", (2, 4)))
+    ops = [
+        ScalarOp(code, operands, "index" if code == "index" else "i64", "0" * (code == "index"))
+        for code, operands in opcodes
+    ]
+    spec = OperatorSpec(
+        name="places",
+        kind="elementwise",
+        axes=specs.parallel(i=8, j=12),
+        inputs=tuple(Operand(name, "activation", "i64", (8,), specs.dims(0)) for name in "ab"),
+        output=Operand("o", "output", "i64", (8, 12), specs.dims(0, 1)),
+        combine="none",
+        body=ScalarFunction(2, tuple(ops), 5),
+        acc_dtype="i64",
+    )
+    boxes, cost = np.array([[2, 2], [2, 3], [7, 6], [8, 12], [1, 12], [8, 1]]), IpuCostModel(CHIP)
+    taken = cost.step_cycles_many(
+        spec, boxes, boxes[:, None].repeat(3, axis=1), np.zeros(len(boxes), np.bool_)
+    )
+    assert (cost.least.whole_cycles_many(spec, boxes) <= taken).all()

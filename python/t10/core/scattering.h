@@ -12,7 +12,7 @@
 
 namespace t10 {
 
-// Pieces in order of their places, of which no two overlap, as all cores scatter them but those that sent some.
+// Pieces in order of their places, of which none is empty and no two overlap, as all cores scatter them but those that sent some.
 class Scattering {
  public:
   // `core_of` says which core sent a piece.

@@ -37,7 +37,7 @@ from t10.core.task_nest import simplified
 from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
 from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
-from t10.cost.counts import KEPT_BOXES, Kept, kept_of
+from t10.cost.counts import KEPT_BOXES, UNKNOWN, Kept, kept_of
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.steps import Steps
 from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
@@ -45,7 +45,7 @@ from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
 KEPT_NESTS = 1 << 10
-UNKNOWN = BESIDE = -1
+BESIDE = -1
 _lock = Lock()
 
 

@@ -12,6 +12,9 @@ from t10.core.expression import AxisSizes
 from t10.cost.kept import Store, current, current_store, key_of
 
 KIND = "count"
+UNKNOWN = -1
+"""What is counted of a step that no code is known for."""
+MOST = 1 << 62
 KEPT_STEPS = 4096
 KEPT_BOXES = 1 << 18
 Step = tuple[Hashable, ...]
@@ -78,19 +81,22 @@ def forget() -> None:
 @contextmanager
 def kept_between_runs(store: Store | None) -> Generator[None]:
     """Take from a store what is counted in the block, and keep what is new there when it ends, however it does."""
-    if store is None:
-        yield
-        return
     news = note_counts()
     with current(store):
         try:
             yield
         finally:
             _news[:] = [each for each in _news if each is not news]
-            for step, cycles in news.items():
-                rows = {**_read(store, step), **cycles}
-                payload = json.dumps([[*box, n] for box, n in rows.items()], separators=(",", ":"))
-                store.put(key_of(KIND, *step), KIND, payload.encode("ascii"))
+            if store is not None:
+                _keep(store, news)
+
+
+def _keep(store: Store, news: Counts) -> None:
+    """Add what is new to the entries of a store."""
+    for step, cycles in news.items():
+        rows = {**_read(store, step), **cycles}
+        payload = json.dumps([[*box, n] for box, n in rows.items()], separators=(",", ":"))
+        store.put(key_of(KIND, *step), KIND, payload.encode("ascii"))
 
 
 def _read(store: Store, step: Step) -> dict[AxisSizes, int]:
@@ -98,7 +104,7 @@ def _read(store: Store, step: Step) -> dict[AxisSizes, int]:
     payload = store.get(key_of(KIND, *step), KIND)
     try:
         rows = cast("list[list[Any]]", json.loads(payload or b"[]"))
-        if all(type(number) is int for row in rows for number in row):
+        if all(type(number) is int and UNKNOWN <= number < MOST for row in rows for number in row):
             return {tuple(box): cycles for *box, cycles in rows}
     except (TypeError, ValueError, RecursionError):
         pass

@@ -11,7 +11,9 @@ from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from typing import Protocol, cast
 
+from t10.chip import ChipSpec
 from t10.cost.code_digest import code_digest
+from t10.cost.model import chip_fingerprint
 
 
 class Store(Protocol):
@@ -26,22 +28,23 @@ class Store(Protocol):
         ...
 
 
-_stores: list[Store] = []
+_stores: list[tuple[Store | None]] = []
 
 
 def current_store() -> Store | None:
-    """Return the store of the innermost block that uses one."""
-    return _stores[-1] if _stores else None
+    """Return the store of the innermost block."""
+    return _stores[-1][0] if _stores else None
 
 
 @contextmanager
-def current(store: Store) -> Generator[None]:
-    """Let `store` be the current one in the block."""
-    _stores.append(store)
+def current(store: Store | None) -> Generator[None]:
+    """Let `store`, or none, be the current one in the block."""
+    block = (store,)
+    _stores.append(block)
     try:
         yield
     finally:
-        _stores.remove(store)
+        _stores[:] = [each for each in _stores if each is not block]
 
 
 def key_of(*known: object) -> str:
@@ -50,12 +53,17 @@ def key_of(*known: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a text of a value made of frozen values: equal values have equal texts in every process."""
-    if isinstance(value, (tuple, list)):
+    """Return a text of a frozen value that is the same in every process; different values have different texts."""
+    kind = type(value)
+    if kind is tuple:
         return f"({','.join(map(_text, cast('tuple[object, ...]', value)))})"
-    if isinstance(value, (set, frozenset)):
+    if kind is frozenset:
         return f"{{{','.join(sorted(map(_text, cast('frozenset[object]', value))))}}}"
+    if isinstance(value, ChipSpec):
+        return f"chip {chip_fingerprint(value)}"
     if is_dataclass(value):
         parts = ",".join(_text(getattr(value, field.name)) for field in fields(value))
-        return f"{type(value).__name__}({parts})"
+        return f"{kind.__module__}.{kind.__qualname__}({parts})"
+    if kind not in (bool, int, float, str, bytes, type(None)):
+        raise TypeError(f"{kind.__qualname__} is no part of a key: it has no text of its own")
     return repr(value)

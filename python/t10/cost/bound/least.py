@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache, reduce
+from math import isfinite
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from t10.core.geometry import partition_shape
 from t10.core.lengths import LINE_UNITS, line_axes
 from t10.core.products import cut_axes, hands_on_rounded, summed
 from t10.core.scalar import identity
+from t10.core.trust.files import UNDECODABLE
 from t10.cost._batch_function import BatchFunction, evaluate, read
 from t10.cost.bound.columns import Boxes, Column, Table, chosen, either
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
@@ -79,10 +81,13 @@ def _decoded(payload: bytes | None, n_inputs: int) -> SharedFunction | None:
     """Return the formula of an entry, None if it is none of so many inputs."""
     try:
         found, constants, instructions, result = json.loads(payload or b"null")
-        steps = tuple([(int(code), int(a), int(b), int(c)) for code, a, b, c in instructions])
+        integers = (found, result, *(number for one in instructions for number in one))
+        if found != n_inputs or any(type(number) is not int for number in integers):
+            return None
+        steps = tuple([(code, a, b, c) for code, a, b, c in instructions])
         formula = Formula(found, tuple(map(float, constants)), steps, result)
-        return SharedFunction(formula, read(formula)) if found == n_inputs else None
-    except (T10Error, TypeError, ValueError, LookupError, RecursionError):
+        return SharedFunction(formula, read(formula)) if all(map(isfinite, formula.constants)) else None
+    except (T10Error, RecursionError, *UNDECODABLE):
         return None
 
 
@@ -186,7 +191,7 @@ def _epilogue_function(spec: OperatorSpec, launch_cycles: int, own: str) -> Shar
 
 
 @lru_cache(maxsize=KEPT)
-def _end_function(spec: OperatorSpec, launch_cycles: int, own: str) -> SharedFunction:
+def end_function(spec: OperatorSpec, launch_cycles: int, own: str) -> SharedFunction:
     """Return the bound of epilogues of a structure with their launches, by slots, runs and members; 0 of none."""
     is_needed = spec.epilogue is not None or spec.acc_dtype != spec.output.dtype
 
@@ -260,13 +265,13 @@ class LeastSteps:
         """Return cycles in which accumulators become results at least, launches included; 0 where they are results."""
         if may_be_own(spec.epilogue or identity()):
             return n_slots * 0
-        return _end_function(structure(spec), self.launch_cycles, own_digest())(n_slots, runs, n_members)
+        return end_function(structure(spec), self.launch_cycles, own_digest())(n_slots, runs, n_members)
 
     def end_formula(self, spec: OperatorSpec) -> Formula | None:
         """Return the formula of `end`, of slots, runs and members; None where there is none."""
         if may_be_own(spec.epilogue or identity()):
             return None
-        return _end_function(structure(spec), self.launch_cycles, own_digest()).bound_to(())
+        return end_function(structure(spec), self.launch_cycles, own_digest()).bound_to(())
 
     def combine(
         self, spec: OperatorSpec, n_parts: Column, n_slots: Column, *, is_whole: bool = False

@@ -61,7 +61,8 @@ def scalar_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) ->
         extents = [loop.extent for loop in united_loops(boxes, order, (*spec.inputs, spec.output))]
         outputs = busiest(extents)
         longest = reduce(np.maximum, extents)
-        around = chosen(longest == points, 0, outputs // longest * costs.row)
+        # What begins the first row is not known to take as long as going on to the next.
+        around = chosen(longest == points, 0, np.maximum(outputs // longest - 1, 0) * costs.row)
     slots = costs.start + outputs * (costs.output + terms * costs.term) + around
     if walked:
         # What has one term is no sum.

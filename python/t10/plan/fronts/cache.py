@@ -6,7 +6,7 @@ One file per entry, named by its key (a SHA-256 in hex) under a folder per kind 
                                    then the payload
 
 A file is written under another name and renamed, so readers and writers need no locks. Anything else (cut off,
-changed, of another version, a folder, a pipe) is not an entry, and is replaced when its key is written again. A
+changed, of another version, a pipe) is not an entry, and is replaced when its key is written again; a folder stays. A
 folder that cannot be used is reported once, and compilation goes on.
 """
 
@@ -110,6 +110,7 @@ class PlanCache:
         path = self._path(key, kind)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            _clear(path)
             with replaced_file(path) as temporary:
                 temporary.write_bytes(header + payload)
         except (OSError, T10Error) as error:
@@ -193,6 +194,14 @@ def _payload(text: bytes, key: str, kind: str) -> bytes | None:
     payload = text[len(header) + 1 :]
     is_whole = bool(separator) and header + b"\n" == _header(key, kind, payload)
     return payload if is_whole else None
+
+
+def _clear(path: Path) -> None:
+    """Delete what is neither a file nor a folder: a pipe would be written into, and wait for a reader."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            path.unlink()
 
 
 def _touch(path: Path) -> None:

@@ -26,9 +26,9 @@ from t10.plan.fronts.cache import PlanCache
 POLL_SECONDS = 0.1
 PROGRAM = """
 import sys
-descriptor, parent, folder, *sys.path = sys.argv[1:]
+descriptor, parent, most, folder, *sys.path = sys.argv[1:]
 from t10.plan.fronts.helper import serve
-serve(int(descriptor), int(parent), folder)
+serve(int(descriptor), int(parent), int(most), folder)
 """
 """What a helper runs; it finds modules where this process does, not where it happens to be."""
 
@@ -118,8 +118,8 @@ def started() -> Helper | None:
     ours, theirs = (Connection(end.detach()) for end in socketpair())
     paths = [path for path in sys.path if path]
     store = current_store()
-    folder = str(store.folder) if isinstance(store, PlanCache) else ""
-    command = [sys.executable, "-c", PROGRAM, str(theirs.fileno()), str(os.getpid()), folder, *paths]
+    kept = (str(store.max_bytes), str(store.folder)) if isinstance(store, PlanCache) else ("0", "")
+    command = [sys.executable, "-c", PROGRAM, str(theirs.fileno()), str(os.getpid()), *kept, *paths]
     try:
         # Its errors are found again where the call is made here.
         nothing = subprocess.DEVNULL
@@ -144,14 +144,14 @@ class _Orphaned:
         return os.getppid() != self.parent
 
 
-def serve(descriptor: int, parent: int, folder: str) -> None:
+def serve(descriptor: int, parent: int, max_bytes: int, folder: str) -> None:
     """Make the calls that come over a pipe until it is closed; interruptions are left to the `parent`.
 
-    What was found out about code is read from the plan cache in `folder`, unless that is empty.
+    Counts are read from the plan cache in `folder`, formulas are kept there too, unless `folder` is empty.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection, stop, counts = Connection(descriptor), _Orphaned(parent), note_counts()
-    store = current(PlanCache(Path(folder), warn=_ignored)) if folder else nullcontext()
+    store = current(PlanCache(Path(folder), max_bytes, _ignored)) if folder else nullcontext()
     with rare_collections(), store, suppress(EOFError, OSError):
         while not stop.is_set():
             function, arguments = connection.recv()
