@@ -16,8 +16,9 @@ from t10.codelets.counter import cycles_where_it_lies
 from t10.codelets.reduce.parts import parts
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
+from t10.cost.bound.columns import Table
 from t10.cost.bound.reduction import reduction_bound
-from t10.cost.combine import Boxes, combine_operator
+from t10.cost.combine import combine_operator
 
 SLOT_CYCLES = 6
 
@@ -52,7 +53,12 @@ def test_sums_of_parts_are_right_counted_and_not_below_their_bound(seed: int, dt
     run.check(rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
     assert run.cycles == cycles_where_it_lies(task, code)
     one = combine_operator(dtype, "sum")
-    bound = reduction_bound(one, Boxes(np.array([n_parts]), np.array([columns])), initial=initial)
+    bound = reduction_bound(
+        one,
+        Table(np.array([n_parts]), np.array([columns])),
+        initial=initial,
+        extents=Table(*one.extents),
+    )
     assert bound is not None
     assert bound[0] <= run.cycles <= bound[0] + 4 * SLOT_CYCLES + (not is_wide) * run.cycles
 

@@ -17,8 +17,9 @@ from t10.codelets.count import cycles_of
 from t10.core.expression import AffineDim, Axis, AxisSizes, Combine, Operand, OperatorSpec, Term
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.cost.bound import reduction
+from t10.cost.bound.columns import Table
 from t10.cost.bound.reduction import IMPOSSIBLE, reduction_bound
-from t10.cost.combine import Boxes, combine_operator
+from t10.cost.combine import combine_operator
 from t10.cost.trace import trace_table
 from t10.cost.work import box_bytes, sub_task
 from t10.errors import UnsupportedOpError
@@ -135,7 +136,7 @@ def counted(spec: OperatorSpec, box: AxisSizes, *, initial: bool = True) -> int 
 
 def bound_of(spec: OperatorSpec, boxes: Any, *, initial: bool = True) -> Any:
     """Return the bound of what the Reduce family computes."""
-    found = reduction_bound(spec, boxes, initial=initial)
+    found = reduction_bound(spec, boxes, initial=initial, extents=Table(*spec.extents))
     assert found is not None
     return found
 
@@ -184,7 +185,7 @@ def test_bound_of_combining_parts(dtype: str, combine: Combine) -> None:
     assert max(found) <= 1
     assert np.quantile(found, 0.5) >= 0.8
     n_parts, n_slots = np.array(boxes, np.int64).T
-    together = bound_of(spec, Boxes(n_parts, n_slots), initial=False)
+    together = bound_of(spec, Table(n_parts, n_slots), initial=False)
     assert np.array_equal(together, bound_of(spec, np.array(boxes, np.int64), initial=False))
 
 
@@ -270,7 +271,9 @@ def _some(rng: Random, spec: OperatorSpec) -> AxisSizes:
 def test_traced_bound_is_what_numpy_gives(name: str) -> None:
     spec = OPERATORS[name]
     boxes = np.array(list(boxes_of(spec, Random(f"{SEED} {name}"), 50)), np.int64)
-    formula = trace_table(lambda table: reduction_bound(spec, table), len(spec.axes))
+    formula = trace_table(
+        lambda table: reduction_bound(spec, table, extents=Table(*spec.extents)), len(spec.axes)
+    )
     assert np.array_equal(formula.evaluate(boxes), bound_of(spec, boxes))
     assert len(formula.instructions) < 450
 

@@ -34,7 +34,7 @@ from t10.plan.verify.module import verify_module
 from t10.plan.verify.operator import verify_operator
 from t10.random_inputs import random_inputs
 
-NO_FILLS = np.zeros((0, 3), np.int32)
+NO_FILLS = np.zeros((0, 4), np.int32)
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 PORT_BYTES = 4
 TOPOLOGIES: tuple[tuple[Topology, int, int], ...] = (

@@ -200,13 +200,18 @@ class IpuCostModel(PlainForms):
 
     def step_formula(self, spec: OperatorSpec, *, is_whole: bool = False) -> Formula | None:
         """Return the formula of `sub_task_cycles_many`, or of `whole_cycles_many`; see `FormulaCosts`."""
-        if not self._bounds_steps:
+        if not self._has_formulas:
             return None
         return LeastSteps(self.chip.launch_cycles, is_whole).sub_task_formula(spec)
 
     def end_formula(self, spec: OperatorSpec) -> Formula | None:
         """Return the formula of `chunk_cycles_many`; see `t10.cost.model.FormulaCosts`."""
-        return LeastSteps(self.chip.launch_cycles).end_formula(spec) if self._bounds_steps else None
+        return LeastSteps(self.chip.launch_cycles).end_formula(spec) if self._has_formulas else None
+
+    @property
+    def _has_formulas(self) -> bool:
+        """Return whether its own formulas say what it answers: a model made of this one may answer otherwise."""
+        return self._bounds_steps and type(self) is IpuCostModel
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
