@@ -62,6 +62,7 @@ def all_reduced(graph: Graph, chip: ChipSpec, seed: int) -> Iterator[Case]:
             yield Case(seed, chip, graph, module, random_specs.random_arrays(rng, graph))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("spec", OPERATORS, ids=lambda spec: spec.name)
 def test_an_alternative_is_a_right_plan_and_its_alternative_is_the_plan(spec: OperatorSpec) -> None:
     plans = split_sums(spec)

@@ -31,6 +31,7 @@ def test_damaged_models_are_lowered_or_refused(corpus: Corpus, tmp_path: Path) -
     assert _defects(run_batch(range(1000, 1040), 20, corpus, tmp_path, "import")) == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["text", "ir"])
 def test_damaged_text_is_taken_or_refused(level: str, corpus: Corpus, tmp_path: Path) -> None:
     found = run_batch(range(30), 20, corpus, tmp_path, level)

@@ -159,6 +159,7 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
     assert found.cycles == found.bound_cycles == due.cycles
 
 
+@pytest.mark.slow
 def test_a_bound_is_closed_as_far_as_what_lies_worse_asks_for() -> None:
     graph = specs.one_operator_graph(specs.conv2d(1, 16, 14, 14, 8, 3, 3, pad=1))
     exact, rough = (planning(graph, CHIP, replace(FEW, gap=gap)) for gap in (0.0, 0.9))

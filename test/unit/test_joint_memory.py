@@ -192,6 +192,7 @@ def test_tight_plans_are_pinned_and_found_again(sweep: Sweep) -> None:
     assert again.peak_bytes == plan.peak_bytes
 
 
+@pytest.mark.slow
 def test_the_sweep_reaches_models_that_do_not_fit() -> None:
     sweeps = [swept(number) for number in range(len(GRAPHS))]
     assert all(sweep.exact[-1] is None for sweep in sweeps)

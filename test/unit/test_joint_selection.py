@@ -375,6 +375,7 @@ def test_large_problems_are_solved_the_same_every_time(
     assert found[0].bound_cycles <= found[0].cycles
 
 
+@pytest.mark.slow
 def test_so_much_work_leads_to_the_same_choice_and_bound_every_time() -> None:
     selection = chained_selection(1, 40, 8, 1400)
     found = [solve(selection, 0.0, work=work) for work in (250_000_000, 250_000_000, 350_000_000)]

@@ -115,6 +115,7 @@ def random_partitions(
             yield f_op, ft
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_bound_is_above_the_price_of_a_plan(seed: int) -> None:
     """Steps that begin sums and that add to them, in the windows that cores hold; ends, reductions."""
