@@ -89,3 +89,19 @@ def test_the_command_prints_errors(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "reduce-scatters" in text
     assert main([*command, "-o", str(tmp_path / "exchange.json")]) == 2
     assert "-o does not go with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_what_a_core_has_itself_goes_on_with_what_arrives_beside_it(place: int) -> None:
+    """Pieces that touch have no ends of their own, which would be written byte by byte: before, behind, and between."""
+
+    def behind(*own: int) -> int:
+        """Return the units of core 0 where bytes 1 and 2 arrive from core 1, and it has `own` bytes itself."""
+        runs = [(0, 1, 1, 0, 1, 2), *((0, 0, 8 * each, 0, each, 1) for each in own)]
+        rows = sorted(runs, key=lambda run: run[4])
+        loads = core_loads(np.array(rows, np.int32), np.zeros((0, 4), np.int32), CHIP.n_cores, 1, RATES)
+        return int(loads[0, 3])
+
+    apart = behind(place + 5)
+    assert behind(place) < apart
+    assert behind(0, 3) < behind(place, 6)
