@@ -30,7 +30,7 @@ Instruction = tuple[int, int, int, int]
 
 
 class Opcode(IntEnum):
-    """Operations of a formula; comparisons and logic give 0 or 1. `batch_function.cpp` has the same numbers."""
+    """Operations of a formula; comparisons and logic give 0 or 1. `formula_code.h` has the same numbers."""
 
     ADD = 0
     SUB = 1

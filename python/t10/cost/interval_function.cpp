@@ -6,27 +6,15 @@
 #include <cstdint>
 #include <vector>
 
-namespace nb = nanobind;
+#include "formula_code.h"
 
-// One clone per vector width where the loader can pick among them; elsewhere the plain function.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__)
-#define T10_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define T10_CLONES
-#endif
-#define T10_INLINE inline __attribute__((always_inline))
+namespace nb = nanobind;
 
 namespace t10 {
 namespace {
 
 constexpr std::size_t kBlock = 64;
 constexpr double kHuge = 1e300;
-
-// The numbers of `t10.cost.formula.Opcode`.
-enum Opcode : std::int32_t {
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kCeilDiv, kMod, kMin, kMax, kNeg, kAbs, kFloor, kCeil, kTrunc, kSqrt,
-  kLt, kLe, kEq, kNe, kAnd, kOr, kNot, kSelect, kOpcodes
-};
 
 struct Range {
   double low;

@@ -20,12 +20,12 @@ from t10.core.arrays import Ints
 from t10.core.expression import Axis, Combine, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
 from t10.core.lengths import LINE_UNITS, line_axes
-from t10.core.products import cut_axes, hands_on_rounded, summed
+from t10.core.products import cut_axes
 from t10.core.scalar import identity
 from t10.core.trust.files import UNDECODABLE
 from t10.cost._batch_function import BatchFunction, evaluate, read
 from t10.cost.bound.columns import Boxes, Column, Table, chosen, either
-from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
+from t10.cost.bound.step import combine_bound, epilogue_bound, in_registers, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.formula import Formula
 from t10.cost.kept import current_store, key_of
@@ -52,14 +52,18 @@ class SharedFunction:
         `fixed` columns are one number. The function follows from what is `known`: a formula that the current store has
         of that is not traced again.
         """
-        store, key = current_store(), key_of(KIND, *known)
-        found = None if store is None else _decoded(store.get(key, KIND), n_columns)
-        if found is not None:
-            return found
-        made = traced(function, n_columns, fixed)
-        if store is not None and isinstance(made, Formula):
-            store.put(key, KIND, json.dumps(astuple(made), separators=(",", ":")).encode("ascii"))
-        return cls(made, read(made))
+        store = current_store()
+        if store is None:
+            made = traced(function, n_columns, fixed)
+            return cls(made, read(made))
+        key = key_of(KIND, *known)
+        found = _decoded(store.get(key, KIND), n_columns)
+        if found is None:
+            made = traced(function, n_columns, fixed)
+            found = cls(made, read(made))
+            if isinstance(made, Formula):
+                store.put(key, KIND, json.dumps(astuple(made), separators=(",", ":")).encode("ascii"))
+        return found
 
     def __call__(self, *columns: Ints | int) -> Ints:
         """Return its values (n,) of columns (n,) or numbers."""
@@ -91,13 +95,9 @@ def _decoded(payload: bytes | None, n_inputs: int) -> SharedFunction | None:
         return None
 
 
+@lru_cache(maxsize=KEPT)
 def structure(spec: OperatorSpec) -> OperatorSpec:
     """Return an operator without names and dims of one place, whose extents are 1 or 2, for more."""
-    return _structure(spec)
-
-
-@lru_cache(maxsize=KEPT)
-def _structure(spec: OperatorSpec) -> OperatorSpec:
     extents = tuple([min(extent, 2) for extent in spec.extents])
 
     def plain(operand: Operand) -> Operand:
@@ -214,8 +214,7 @@ def _combine_function(dtype: str, combine: Combine, is_whole: bool, own: str) ->
 
 
 def _may_be_own_steps(spec: OperatorSpec) -> bool:
-    body = summed(spec.body) if hands_on_rounded(spec) else spec.body
-    return may_be_own(spec.body) or may_be_own(body)
+    return may_be_own(spec.body) or may_be_own(in_registers(spec).body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def sub_task_bound(
     placeless = replace(spec, body=_without_places(spec.body))
     whole = None if is_whole else Table(*spec.extents) if extents is None else extents
     sums = _sums(placeless, boxes, whole, windows)
-    sums = scalar_bound(_in_registers(placeless), boxes) if sums is None else sums
+    sums = scalar_bound(in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
@@ -76,7 +76,7 @@ def _loosely(spec: OperatorSpec, boxes: Boxes) -> Column:
     return LEAST_CYCLES + product(boxes, tuple(range(len(spec.axes)))) // VECTOR_RATE
 
 
-def _in_registers(spec: OperatorSpec) -> OperatorSpec:
+def in_registers(spec: OperatorSpec) -> OperatorSpec:
     """Return an operator as it is computed without the matrix engine: a sum in registers is rounded once."""
     return replace(spec, body=summed(spec.body)) if hands_on_rounded(spec) else spec
 
@@ -94,7 +94,7 @@ def _sums(
     ways = [
         product_bound(spec, boxes, extents=extents, windows=windows),
         dots_bound(spec, boxes),
-        reduction_bound(_in_registers(spec), boxes, extents=extents),
+        reduction_bound(in_registers(spec), boxes, extents=extents),
     ]
     cycles = _least(ways)
     if cycles is None:
