@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count, product
+from math import prod
 from random import Random
 from typing import Any
 
@@ -80,6 +81,22 @@ def test_what_another_process_counts_of_candidates_is_what_this_one_counts() -> 
             assert (getattr(one.listed, name) == getattr(other.listed, name)).all()
         n_counted += int((other.is_counted & (other.fixed_cycles > 0)).sum())
     assert n_counted > 0
+
+
+def test_operators_have_so_many_states_that_tables_can_be_counted() -> None:
+    graph = residual_graph()
+    cost, options = IpuCostModel(CHIP), PlanOptions()
+    fronts, context = operator_fronts(graph, CHIP, cost, options), context_of(graph, CHIP, cost)
+    few = [front[:2] for front in fronts]
+    many = [front[:1] * 400 for front in fronts]
+    found = states.within_tables(context, many, few)
+    maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
+    for step, spec in enumerate(graph.operators):
+        for operand in spec.operands:
+            sources = graph.sources_of(operand.name)
+            scope = {step, *(maker_by_value[each] for each in sources if each in maker_by_value)}
+            assert prod(len(found[each]) for each in scope) <= states.WISHED_CELLS
+    assert any(len(each) > len(other) for each, other in zip(found, few, strict=True))
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def states_of(
         for front, *states in zip(fronts, *found, strict=True)
         for priced in [_ordered({state.plan: state for each in states for state in each})]
     ]
-    return _within_tables(context, united, found[0])
+    return within_tables(context, united, found[0])
 
 
 def _breadth_of(context: Context) -> Breadth:
@@ -126,7 +126,7 @@ def _breadth_of(context: Context) -> Breadth:
     return WIDE if len(operators) <= FEW_OPERATORS else DEEP
 
 
-def _within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
+def within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
     """Return states of which tables are small enough to be counted: some of the united ones as one ranking has them.
 
     A table that is left out costs more than states it has too few.
