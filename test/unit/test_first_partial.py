@@ -18,7 +18,7 @@ from t10.chip import load_chip
 from t10.codelets.count import counted_cycles, run_cycles
 from t10.core.costs import computed
 from t10.core.expression import OperatorSpec
-from t10.core.first_partial import begins_with_bias, begun, bias_number, may_begin
+from t10.core.first_partial import begins_with_bias, begun, bias_number, may_begin, may_begin_many
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost import IpuCostModel
 from t10.cost.bound.step import sub_task_bound
@@ -65,6 +65,37 @@ def test_a_bias_that_is_added_first_may_begin_sums(kind: str) -> None:
     assert rest.first == spec.epilogue_inputs[0]
     assert rest.epilogue_inputs == ()
     assert begun(rest) == rest
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [None, (0, 1, 2), (1, 2, 0)])
+def test_many_parts_may_begin_as_each_of_them_does(kind: str, order: tuple[int, int, int] | None) -> None:
+    spec = narrow(layer(m=4096, n=4096, k=64), kind)
+    spec = spec if order is None else in_two_parts(spec, order)
+    dice = np.random.default_rng(3)
+    sizes = np.array([1, 2, 7, 8, 15, 16, 17, 20, 24, 32, 64, 2048, 2056])
+    lengths = dice.choice(sizes, (600, len(spec.axes)))
+    expected = [may_begin(spec, tuple(row)) for row in lengths.tolist()]
+    assert may_begin_many(spec, lengths).tolist() == expected
+    assert 5 < sum(expected) < 595
+
+
+def in_two_parts(spec: OperatorSpec, order: tuple[int, int, int]) -> OperatorSpec:
+    """Return a layer whose rows, and whose terms, are those of two axes each; results lie by axes in this order."""
+    m, n, k = spec.axes
+    axes = (replace(m, name="b", extent=2), m, n, replace(k, name="j", extent=2), k)
+    a, b = spec.inputs
+    out, bias = spec.output, spec.epilogue_inputs[0]
+    return replace(
+        spec,
+        axes=axes,
+        inputs=(
+            replace(a, shape=(2, m.extent, 2, k.extent), dims=dims(0, 1, 3, 4)),
+            replace(b, shape=(n.extent, 2, k.extent), dims=dims(2, 3, 4)),
+        ),
+        output=replace(out, shape=tuple(axes[axis].extent for axis in order), dims=dims(*order)),
+        epilogue_inputs=(replace(bias, dims=dims(2)),),
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
+from typing import Any
 
+import numpy as np
+
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -26,6 +30,8 @@ LEAST_ROWS, MOST_COLUMNS = 16, 2048
 BLOCK_COLUMNS, BLOCK_TERMS, PAIR = 8, 16, 2
 """Columns and terms of a block of the engine with sums in f32, and the inputs of a product."""
 KEPT_OPERATORS = 4096
+Counts = Any
+"""A number, or numbers as an array."""
 
 
 def begun(spec: OperatorSpec) -> OperatorSpec:
@@ -51,7 +57,29 @@ def begins_with_bias(spec: OperatorSpec, plan: OperatorPlan) -> bool:
 
 def may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
     """Return whether one step over parts of these lengths, which are whole along sums, may begin with the bias."""
-    return bias_number(spec) is not None and _may_begin(spec, lengths)
+    if bias_number(spec) is None:
+        return False
+    matrix = _matrix(spec, lengths)
+    return matrix is not None and bool(_is_long(spec, *matrix))
+
+
+def may_begin_many(spec: OperatorSpec, lengths: Ints) -> Bools:
+    """Return `may_begin` of parts of lengths (n, axes)."""
+    found, number = np.zeros(len(lengths), np.bool_), bias_number(spec)
+    if number is None:
+        return found
+    if not _is_plain(spec):
+        found[:] = [may_begin(spec, tuple(row)) for row in lengths.tolist()]
+        return found
+    # Which loops there are, and what they walk over, follows from which axes are longer than one point.
+    first, kinds = np.unique(lengths > 1, axis=0, return_index=True, return_inverse=True)[1:]
+    (column_axis,) = spec.epilogue_inputs[number].axes
+    for kind, row in enumerate(first.tolist()):
+        if _matrix(spec, tuple(lengths[row].tolist())) is not None:
+            rows = np.flatnonzero(kinds.reshape(-1) == kind)
+            n, k = lengths[rows, column_axis], lengths[rows][:, sorted(spec.reduction_axes)].prod(axis=1)
+            found[rows] = _is_long(spec, lengths[rows].prod(axis=1) // (n * k), n, k, n)
+    return found
 
 
 def split_arrivals(
@@ -119,9 +147,21 @@ def _without_bias(function: ScalarFunction, number: int) -> ScalarFunction:
     return ScalarFunction(function.n_inputs - 1, tuple(ops), places[function.result])
 
 
+def _is_plain(spec: OperatorSpec) -> bool:
+    """Return whether operands are dense arrays of axes: no windows, no diagonals."""
+    dims_by_operand = [[dim for dim in operand.dims if dim.terms] for operand in spec.operands]
+    return all(
+        all(dim.is_simple for dim in dims) and len(dims) == len(operand.axes)
+        for dims, operand in zip(dims_by_operand, spec.operands, strict=True)
+    )
+
+
 @lru_cache(maxsize=KEPT_OPERATORS)
-def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
-    """Return whether code begins sums over parts of these lengths with the bias: rows and columns of a matrix."""
+def _matrix(spec: OperatorSpec, lengths: AxisSizes) -> tuple[int, int, int, int] | None:
+    """Return rows, columns, terms, and slots from row to row of the sums, of the product of two matrices.
+
+    None where code for parts of these lengths computes something else.
+    """
     first = begun(spec).first
     assert first is not None
 
@@ -141,17 +181,24 @@ def _may_begin(spec: OperatorSpec, lengths: AxisSizes) -> bool:
         )
     )
     if task.reduction_axes not in ((2,), (2, 3)) or len(task.extents) != PAIR + len(task.reduction_axes):
-        return False
+        return None
     (m, n, *inner), rows = task.extents, [operand.strides for operand in task.operands]
     x, w = sorted(rows[:PAIR], key=lambda strides: strides[0] == 0)
-    k, terms = prod(inner), prod(spec.axes[axis].extent for axis in spec.reduction_axes)
     # The weights of a block of terms may lie together: the inner of two loops is a block then.
     along = (1,) if len(inner) == 1 else (inner[1], 1)
     none = (0,) * len(inner)
     is_matrix = x[1:] == (0, *along) and w[0] == 0 and w[-1] == 1
     is_matrix = is_matrix and rows[2] == (0, 1, *none) and rows[3][1:] == (1, *none)
-    is_rounded, out_bytes = hands_on_rounded(spec), size_bytes(spec.acc_dtype)
-    is_whole = n % BLOCK_COLUMNS == 0 and n <= MOST_COLUMNS and rows[3][0] * out_bytes % WORD_BYTES == 0
+    return (m, n, prod(inner), rows[3][0]) if is_matrix else None
+
+
+def _is_long(spec: OperatorSpec, m: Counts, n: Counts, k: Counts, stride: Counts) -> Counts:
+    """Return whether the engine begins products of matrices of these sizes with a bias; see `_matrix`."""
+    terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
+    is_whole = (n % BLOCK_COLUMNS == 0) & (n <= MOST_COLUMNS)
+    is_whole = is_whole & (stride * size_bytes(spec.acc_dtype) % WORD_BYTES == 0)
     # Rounded sums begin so where they are of several blocks, all of them alike.
-    is_long = k > BLOCK_TERMS and k % (WORD_BYTES // 2) == 0 if is_rounded else min(k, terms) >= BLOCK_TERMS
-    return is_matrix and is_whole and is_long and m >= LEAST_ROWS
+    is_deep = (k >= BLOCK_TERMS) & (terms >= BLOCK_TERMS)
+    if hands_on_rounded(spec):
+        is_deep = (k > BLOCK_TERMS) & (k % (WORD_BYTES // 2) == 0)
+    return is_whole & is_deep & (m >= LEAST_ROWS)

@@ -31,7 +31,7 @@ from t10.core.costs import (
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
-from t10.core.first_partial import begun, may_begin
+from t10.core.first_partial import begun, may_begin_many
 from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
 from t10.core.links import Links
 from t10.core.part_lengths import whole_lengths
@@ -196,8 +196,8 @@ def _begins_with_bias(
     """Return under which candidates sums begin with a bias; see `t10.core.costs.computed`."""
     found = np.zeros(len(steps), np.bool_)
     if takes_first(cost, spec):
-        for row in np.flatnonzero((steps.prod(axis=1) == 1) & (members == 1)).tolist():
-            found[row] = may_begin(spec, tuple(lengths[row].tolist()))
+        rows = np.flatnonzero((steps.prod(axis=1) == 1) & (members == 1))
+        found[rows] = may_begin_many(spec, lengths[rows])
     return found
 
 
