@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -166,20 +166,20 @@ class JointPlanner:
             idle_bytes=np.concatenate([t.idle_bytes for t in tables]),
             need_bytes=np.concatenate([priced.phase_bytes for priced in known.rows]),
         )
-        costs: dict[tuple[int, ...], Ints] = {}
+        costs: dict[tuple[int, ...], list[Ints]] = {}
         savings: list[Saving] = []
+        sums = _Sums()
         for scope, edge in known.edges:
-            costs[scope] = costs[scope] + edge.cycles if scope in costs else edge.cycles
+            costs.setdefault(scope, []).append(edge.cycles)
             for saved in edge.savings:
-                table = _ordered(scope, saved.n_bytes)
+                table = sums.table(scope, [saved.n_bytes])
                 savings.append(Saving(scope[-1], PHASES.index(saved.phase), table, saved.is_certain))
         for begun in known.begun:
-            cycles = known.begun_cycles(begun)
-            costs[begun.scope] = costs[begun.scope] + cycles if begun.scope in costs else cycles
+            costs.setdefault(begun.scope, []).append(known.begun_cycles(begun))
         return Selection(
             n_states=n_states,
             rows=rows,
-            costs=tuple(_ordered(scope, cycles) for scope, cycles in costs.items()),
+            costs=tuple(sums.table(scope, parts) for scope, parts in costs.items()),
             savings=tuple(savings),
             lifetimes=tuple(self._lifetimes()),
             room_bytes=room_bytes,
@@ -254,7 +254,19 @@ class JointPlanner:
         return self.deadline is not None and time.monotonic() > self.deadline
 
 
-def _ordered(scope: tuple[int, ...], values: Ints) -> Table:
-    """Return a table with its operators in ascending order."""
-    order = sorted(range(len(scope)), key=lambda i: scope[i])
-    return Table(tuple(scope[i] for i in order), np.ascontiguousarray(values.transpose(order)))
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Tables that are sums of arrays; those of the same arrays, as of equal layers, have one array of values."""
+
+    known: dict[tuple[object, ...], Ints] = field(default_factory=dict[tuple[object, ...], Ints])
+    parts: list[Sequence[Ints]] = field(default_factory=list[Sequence[Ints]])
+    """Kept, so that no other array gets the identity of one."""
+
+    def table(self, scope: tuple[int, ...], parts: Sequence[Ints]) -> Table:
+        """Return the table of a sum, with its operators in ascending order."""
+        order = tuple(sorted(range(len(scope)), key=lambda i: scope[i]))
+        key = (order, *map(id, parts))
+        if key not in self.known:
+            self.parts.append(parts)
+            self.known[key] = np.ascontiguousarray(sum(parts[1:], parts[0]).transpose(order))
+        return Table(tuple(scope[i] for i in order), self.known[key])

@@ -69,10 +69,9 @@ class Relaxation:
     def __init__(self, selection: Selection) -> None:
         """Lay out the tables."""
         self.selection = selection
-        factors = [
-            (open_scope(t.scope, selection.n_states), np.ascontiguousarray(t.values, np.float64).ravel())
-            for t in selection.costs
-        ]
+        different = {id(t.values): t.values for t in selection.costs}
+        costs = {each: np.ascontiguousarray(v, np.float64).ravel() for each, v in different.items()}
+        factors = [(open_scope(t.scope, selection.n_states), costs[id(t.values)]) for t in selection.costs]
         self.elimination = Elimination(selection.n_states, factors)
         self.operator_by_row = np.repeat(
             np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -56,20 +57,23 @@ class Flat:
 
     @classmethod
     def of(cls, tables: Sequence[Table]) -> Flat:
-        """Return tables laid end to end."""
+        """Return tables laid end to end; those that share their values lie in one place."""
         depth = max((len(table.scope) for table in tables), default=1)
         operators = np.zeros((len(tables), depth), np.int64)
         strides = np.zeros((len(tables), depth), np.int64)
+        different = {id(table.values): table.values for table in tables}
+        ends = np.cumsum([0, *(values.size for values in different.values())]).tolist()
+        first = dict(zip(different, ends, strict=False))
         for number, table in enumerate(tables):
             operators[number, : len(table.scope)] = table.scope
             strides[number, : len(table.scope)] = [
-                int(np.prod(table.values.shape[i + 1 :])) for i in range(len(table.scope))
+                prod(table.values.shape[i + 1 :]) for i in range(len(table.scope))
             ]
-        sizes = [table.values.size for table in tables]
-        flat = [table.values.ravel() for table in tables]
         return cls(
-            values=np.concatenate(flat) if flat else np.zeros(0, np.int64),
-            first=np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)[: len(tables)],
+            values=np.concatenate(
+                [np.zeros(0, np.int64), *(values.ravel() for values in different.values())]
+            ),
+            first=np.array([first[id(table.values)] for table in tables], np.int64),
             operators=operators,
             strides=strides,
         )

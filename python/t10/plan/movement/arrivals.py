@@ -8,6 +8,7 @@ several times on its way to a program. A `Mover` may be used by several threads 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers_from
 from math import prod
@@ -43,6 +44,8 @@ KEPT_CELLS = 4096
 KEPT_COUNTS, KEPT_RATES = 1 << 14, 8
 """How many arrivals, and under how many rates of the exchange, are kept for later movers."""
 
+MANY_PAIRS, COUNTING_THREADS = 200, 2
+"""Pairs of layouts from which on threads share what is counted: of a table that takes long all others may be ready."""
 BOUND_PIECES = 200
 """How many runs of elements a bound looks at: a twentieth of a millisecond."""
 CORE_PIECES = 1 << 14
@@ -295,18 +298,21 @@ class Mover:
         """Return what moves at least into an operand, for pairs of a plan and of layouts; see `bounds`."""
         reading = self._reading(operand_of(spec, number))
         wanted = [self._wanted(spec, plan, number) for plan in plans]
-        table = _moves.bounds(
-            [cells for cells, _ in wanted],
-            [padded for _, padded in wanted],
-            [[self._locator(each[source]) for source in reading.sources] for each in layouts],
-            pairs,
-            reading.view,
-            n_pieces,
-            CORE_PIECES,
-            self._rates,
-            size_bytes(operand_of(spec, number).dtype),
-        )
-        return [_traffic(row) for row in table.tolist()]
+        cells, padded = [cells for cells, _ in wanted], [padded for _, padded in wanted]
+        homes = [[self._locator(each[source]) for source in reading.sources] for each in layouts]
+        size = size_bytes(operand_of(spec, number).dtype)
+
+        def bounds(pairs: Ints) -> list[list[int]]:
+            view, rates = reading.view, self._rates
+            return _moves.bounds(
+                cells, padded, homes, pairs, view, n_pieces, CORE_PIECES, rates, size
+            ).tolist()
+
+        if len(pairs) < MANY_PAIRS:
+            return [_traffic(row) for row in bounds(pairs)]
+        with ThreadPoolExecutor(COUNTING_THREADS) as pool:
+            parts = pool.map(bounds, np.array_split(pairs, COUNTING_THREADS))
+        return [_traffic(row) for part in parts for row in part]
 
     def _count(
         self,
