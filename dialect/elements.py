@@ -56,7 +56,11 @@ def elements(attribute: Any, dtype: str) -> NDArray[Any] | None:
 
 def as_constant(values: NDArray[Any], type_: Any) -> Any:
     """Return the value of a constant: `dense` up to `MAX_INLINE` elements, else a resource."""
-    return ir.DenseElementsAttr.get(values) if values.size <= MAX_INLINE else as_resource(values, type_)
+    return (
+        ir.DenseElementsAttr.get(np.ascontiguousarray(values))
+        if values.size <= MAX_INLINE
+        else as_resource(values, type_)
+    )
 
 
 def as_resource(values: NDArray[Any], type_: Any) -> Any:

@@ -13,6 +13,7 @@ from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
 from t10.passes.fusion.narrow import is_handed_on_rounded
+from t10.passes.fusion.pad_arguments import TYPES
 from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
 from t10.plan.memory.storage import (
     AsGiven,
@@ -43,7 +44,7 @@ def stored_tensors(graph: FusionGraph, fixed: Collection[int]) -> dict[int, Stor
     values = {value for node in graph.nodes() for value in (*node.results, *node.uses)}
     kept = set(fixed)
     for node in graph.nodes():
-        if isinstance(node, Opaque) and not follows_order(graph, node):
+        if isinstance(node, Opaque) and not follows_order(graph, node) and not is_short_constant(graph, node):
             kept.update(node.results)
     return {
         value: Stored(
@@ -54,6 +55,12 @@ def stored_tensors(graph: FusionGraph, fixed: Collection[int]) -> dict[int, Stor
         for value in sorted(values | set(graph.outputs))
         if graph.shapes[value]
     }
+
+
+def is_short_constant(graph: FusionGraph, node: Opaque) -> bool:
+    """Return whether an operation is a constant of floats that stand in the text: they can stand in any order."""
+    is_constant = node.op.name == "arith.constant" and graph.types[node.results[0]] in TYPES
+    return is_constant and isinstance(node.op.attributes["value"], ir.DenseElementsAttr)
 
 
 def _size_bytes(dtype: str) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 
 from t10.chip import ChipSpec
 from t10.core.orders import Order, composed, given_order, permuted, relative
+from t10.dialect.elements import elements
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import Extract, Read, Scalar, reads
@@ -25,10 +26,12 @@ from t10.passes.fusion.arguments import argument_entries, set_argument_entries, 
 from t10.passes.fusion.demands import (
     DIM_ATTRIBUTES,
     follows_order,
+    is_short_constant,
     relations_of,
     stored_tensors,
 )
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, Reshape, with_leaves
+from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.product_prices import Target
 from t10.passes.fusion.views import fold_transposes
 from t10.passes.read_graph import ORDER, WEIGHT
@@ -57,7 +60,7 @@ def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
     relations = relations_of(graph, tensors, Target.of(chip, weights))
     orders = choose_orders(tensors, relations)
     products = {each.values[2]: each for each in relations if isinstance(each, Product)}
-    _Rewriter(graph, tensors, orders, products).rewrite()
+    _Rewriter(graph, ViewMaker.of(function, graph), tensors, orders, products).rewrite()
     fold_transposes(graph)
     _reorder_arguments(function, {n: orders[n] for n in range(len(arguments)) if n in orders})
 
@@ -86,11 +89,13 @@ class _Rewriter:
     def __init__(
         self,
         graph: FusionGraph,
+        made: ViewMaker,
         tensors: Tensors,
         orders: Mapping[int, Order],
         products: Mapping[int, Product],
     ) -> None:
         self.graph = graph
+        self.made = made
         self.products = products
         self.tensors = tensors
         self.orders = orders
@@ -198,8 +203,21 @@ class _Rewriter:
         self.graph.add(replace(node, result=plain, source=source))
         self._move(node.result, plain, order, node)
 
+    def _constant(self, node: Opaque) -> None:
+        """Keep a constant, or make another of its elements in the order that is wanted of it."""
+        (result,) = node.results
+        if self._order(result) == self._given(result):
+            self.graph.add(node)
+            return
+        values = elements(node.op.attributes["value"], self.graph.types[result])
+        assert values is not None
+        self.made.constant(result, values.transpose(self._order(result)), node.rank)
+
     def _opaque(self, node: Opaque) -> None:
         """Do what can be done in any order in that of the result; anything else gets its operands as given."""
+        if is_short_constant(self.graph, node):
+            self._constant(node)
+            return
         if not follows_order(self.graph, node):
             operands = tuple(
                 value

@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from orders import WRITINGS, Chain, cycles
 from support.linalg_numpy import run_module
+from support.models import save, weights
 from support.random_models import random_model
 
 import t10
@@ -47,6 +48,22 @@ def test_a_random_model_in_new_orders_equals_onnxruntime(seed: int, tmp_path: Pa
         found = run_module(imported.module, stored)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5 * max(np.abs(value).max(), 1))
+
+
+def test_a_short_constant_stands_as_its_reader_wants_it(tmp_path: Path) -> None:
+    """Up to 16 elements stand in the text: they were brought through a transpose, in every run."""
+    inputs, outputs = {"x": (TensorProto.FLOAT, [64, 2])}, {"y": (TensorProto.FLOAT, [64, 7])}
+    model = save(
+        tmp_path / "short.onnx",
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        inputs,
+        outputs,
+        w=weights(1, 2, 7),
+    )
+    executable = t10.compile(model, chip="test-4")
+    assert [view.sources for view in executable.plan.graph.views] in ([], [("y:0",)])  # what the host reads
+    x = np.random.default_rng(0).standard_normal((64, 2), np.float32)
+    np.testing.assert_allclose(executable.run({"x": x})["y"], x @ weights(1, 2, 7), rtol=1e-5, atol=1e-6)
 
 
 def test_an_input_that_is_returned_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
 ) -> None:
     # With every bound at 0, all pairs of states are counted in turn.
     few = states.Breadth(of_front=states.WIDE.of_front, of_candidates=4, following=4, leading=2)
-    monkeypatch.setattr(states, "WIDE", few)
+    monkeypatch.setattr(states, "FULL", few)
     made = planning(graph, CHIP, FEW)
     due = made.planner.best(made.room_bytes)
     moved: Callable[..., tuple[int, int]] = vars(costs.JointCosts)["_moved"]
@@ -240,7 +240,7 @@ def test_equal_layers_share_states_and_prices() -> None:
     made = planning(specs.mlp_graph(16, (48,) * 9), CHIP)
     deeper = planning(specs.mlp_graph(16, (48,) * 12), CHIP)
     # The first reads the input, the last is read by nobody; those between repeat once states have settled, which they
-    # do from either end: producers offer plans to readers, and readers to producers.
+    # do from either end: producers offer plans to readers, readers to producers, and both once more.
     kinds = [
         (
             len({id(each) for each in costs_of_model.states}),
@@ -249,7 +249,7 @@ def test_equal_layers_share_states_and_prices() -> None:
         )
         for costs_of_model in (made.planner.pair_costs, deeper.planner.pair_costs)
     ]
-    assert kinds == [(6, 7, 6)] * 2
+    assert kinds == [(7, 8, 7)] * 2
     for number in range(4):
         rows = made.random_rows(number)
         made.settled(rows)
@@ -278,7 +278,7 @@ def every_rows(made: Planning) -> list[np.ndarray[tuple[int, ...], np.dtype[np.i
 def test_no_plan_of_a_small_model_undercuts_the_bound(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Assemble every choice; room is what some choices need, eighths of the way from the least to the most."""
     few = states.Breadth(of_front=states.WIDE.of_front, of_candidates=0, following=1, leading=0)
-    monkeypatch.setattr(states, "WIDE", few)
+    monkeypatch.setattr(states, "FULL", few)
     made = planning(graph, CHIP, FEW)
     plans = [made.assembled(rows) for rows in every_rows(made)]
     assert 1 < len(plans) < 2000

@@ -150,5 +150,6 @@ def test_without_candidates_and_plans_ahead_of_readers_some_combination_is_faste
     graph, n_cores = CASES[number]
     chip = chip_of(n_cores)
     best = chosen_cycles(graph, chip)
-    monkeypatch.setattr(states, "WIDE", replace(states.WIDE, of_candidates=0, leading=0, of_each_size=False))
+    few = replace(states.WIDE, of_candidates=0, leading=0, of_each_size=False)
+    monkeypatch.setattr(states, "FULL", few)
     assert chosen_cycles(graph, chip) > best

@@ -23,7 +23,7 @@ from t10.errors import T10Error
 
 N_SAMPLES = 128
 MAX_SAMPLE_BYTES = 1 << 21
-MAX_SAMPLE_MEMBERS = 1 << 12
+MAX_SAMPLE_MEMBERS, MAX_SAMPLE_ELEMENTS = 1 << 12, 1 << 28
 KEPT_FUNCTIONS = 256
 
 
@@ -66,8 +66,6 @@ def cost_program(cost: CostModel, spec: OperatorSpec, *, is_bound: bool = False)
     """Return the functions of `cost` for `spec`; where they bound other prices, those of plans without rotation too."""
     n_elements = prod(spec.output.shape)
     known = cost if isinstance(cost, AlikeCosts) else None
-    # What is asked of an operator as large is asked of all that are alike.
-    most_elements = 1 << n_elements.bit_length()
     extents = tuple((1, 2 * extent if extent > 1 else 1) for extent in spec.extents)
     own = cost if isinstance(cost, FormulaCosts) else None
     steps = None if known is None else (cost, known.steps_alike(spec))
@@ -91,7 +89,7 @@ def cost_program(cost: CostModel, spec: OperatorSpec, *, is_bound: bool = False)
         reduce=_shared(
             None if known is None else (cost, known.reductions_alike(spec)),
             lambda t: cost.reduce_cycles_many(spec, t[:, 0], t[:, 1]),
-            ((1, MAX_SAMPLE_MEMBERS), (0, most_elements)),
+            ((1, MAX_SAMPLE_MEMBERS), (0, MAX_SAMPLE_ELEMENTS)),
         ),
     )
 

@@ -7,6 +7,7 @@ with the best marginals (`marginals`), and those whose layouts equal a state of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -37,7 +38,8 @@ class Breadth:
     """How many states an operator has at most.
 
     Of its front, of plans without rotation by their marginals (and the best of each size), of plans that
-    follow a producer, and a reader.
+    follow a producer, and a reader. If it `is_full`, whole choices of good estimates are among the states of all
+    operators, and plans follow and lead twice, so that a chain can change as a whole.
     """
 
     of_front: int
@@ -45,14 +47,16 @@ class Breadth:
     following: int
     leading: int
     of_each_size: bool = False
+    is_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """What plans cost without what moves before them: asked once for operators that share a front."""
+    """What plans cost without what moves before them, asked once for operators that share a front; how many to ask."""
 
     context: Context
     fronts: Sequence[Front]
+    breadth: Breadth
     known: dict[tuple[int, bool], dict[OperatorPlan, CostedPlan]] = field(
         default_factory=dict[tuple[int, bool], dict[OperatorPlan, CostedPlan]]
     )
@@ -68,12 +72,15 @@ class _Prices:
         return [known[plan] for plan in plans]
 
 
+FULL = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True, is_full=True)
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
 
+VERY_FEW, SMALL_ELEMENTS = 16, 1 << 17
+"""Models of so few operators, none of which reads more elements of a tensor, take little time to plan."""
 LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
 
@@ -105,8 +112,8 @@ def states_of(
     breadth = breadth or _breadth_of(context)
     if breadth.of_candidates:
         rankings[0].count_best(breadth.of_candidates, of_each_size=breadth.of_each_size)
-    prices = _Prices(context, fronts)
-    found = [_ranked_states(prices, options, ranking, kept, breadth) for ranking in rankings]
+    prices = _Prices(context, fronts, breadth)
+    found = [_ranked_states(prices, options, ranking, kept) for ranking in rankings]
     if len(found) == 1:
         return found[0]
     interned: dict[tuple[int, States], States] = {}
@@ -123,7 +130,10 @@ def _breadth_of(context: Context) -> Breadth:
     operators = context.graph.operators
     if max((prod(spec.output.shape) for spec in operators), default=0) > LARGE_ELEMENTS:
         return NARROW
-    return WIDE if len(operators) <= FEW_OPERATORS else DEEP
+    if len(operators) > FEW_OPERATORS:
+        return DEEP
+    largest = max((prod(operand.shape) for spec in operators for operand in spec.operands), default=0)
+    return FULL if len(operators) <= VERY_FEW and largest <= SMALL_ELEMENTS else WIDE
 
 
 def within_tables(context: Context, united: list[States], ranked: Sequence[States]) -> tuple[States, ...]:
@@ -151,10 +161,9 @@ def _ranked_states(
     options: PlanOptions,
     marginals: Marginals,
     kept: Sequence[Sequence[OperatorPlan]],
-    breadth: Breadth,
 ) -> tuple[States, ...]:
     """Return the states of every operator by one ranking."""
-    context, fronts = prices.context, prices.fronts
+    context, fronts, breadth = prices.context, prices.fronts, prices.breadth
     result: list[States] = []
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
@@ -164,12 +173,9 @@ def _ranked_states(
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
             kept_by_front[id(front)][plan] = None
+    completions = marginals.completions() if breadth.is_full else []
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
-        makers = [
-            (number, step_by_value[value])
-            for number, operand in enumerate(spec.operands)
-            if (value := unshaped(operand.name, context.reshapes)) in step_by_value
-        ]
+        makers = _makers(context, spec, step_by_value)
         sharing = [(n, first) for (reader, n), first in readings.items() if reader == step]
         key = (
             id(front),
@@ -186,6 +192,8 @@ def _ranked_states(
                     each.plan: each
                     for each in marginals.best(step, breadth.of_candidates, of_each_size=breadth.of_each_size)
                 }
+                if completions and completions[step].size:
+                    chosen |= {each.plan: each for each in marginals.plans(step, completions[step])}
                 offered = _offered(context, spec, makers, result)
                 chosen |= _fastest(prices, marginals, step, offered, chosen, breadth.following)
                 for number, first in sharing:
@@ -198,18 +206,42 @@ def _ranked_states(
             priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
         result.append(known[key])
-    return _with_leading(prices, options, marginals, breadth, result)
+    states = _with_leading(prices, options, marginals, result)
+    if breadth.is_full:
+        states = _with_following(prices, options, marginals, states)
+        states = _with_leading(prices, options, marginals, states)
+    return states
+
+
+def _with_following(
+    prices: _Prices, options: PlanOptions, marginals: Marginals, states: Sequence[States]
+) -> tuple[States, ...]:
+    """Return the states and those that follow a state of a producer that has become one since."""
+    context, result = prices.context, list(states)
+    step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+    for step, spec in enumerate(context.graph.operators):
+        if options.forced_for(spec.name) is None:
+            own = {priced.plan: priced for priced in result[step]}
+            offered = _offered(context, spec, _makers(context, spec, step_by_value), result)
+            found = _fastest(prices, marginals, step, offered, own, prices.breadth.following)
+            result[step] = _ordered(own | found | _other_sums(prices, step, found))
+    return tuple(result)
+
+
+def _makers(context: Context, spec: OperatorSpec, step_by_value: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Return the operands of an operator that others made, and which."""
+    return [
+        (number, step_by_value[value])
+        for number, operand in enumerate(spec.operands)
+        if (value := unshaped(operand.name, context.reshapes)) in step_by_value
+    ]
 
 
 def _with_leading(
-    prices: _Prices,
-    options: PlanOptions,
-    marginals: Marginals,
-    breadth: Breadth,
-    states: Sequence[States],
+    prices: _Prices, options: PlanOptions, marginals: Marginals, states: Sequence[States]
 ) -> tuple[States, ...]:
     """Return the states and those that leave a result as a state of a reader takes it."""
-    context, fronts = prices.context, prices.fronts
+    context, fronts, breadth = prices.context, prices.fronts, prices.breadth
     result = list(states)
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     readers: list[list[tuple[int, int]]] = [[] for _ in result]
@@ -290,10 +322,20 @@ def _fastest(
     known: Mapping[OperatorPlan, CostedPlan],
     most: int,
 ) -> dict[OperatorPlan, CostedPlan]:
-    """Return the plans of the least marginals that are not known yet, at most so many, with their prices."""
-    plans = [plan for plan in dict.fromkeys(offered) if plan not in known]
-    order: list[int] = marginals.ranked(step, plans, most).tolist()
-    return {each.plan: each for each in prices.of(step, [plans[number] for number in order])}
+    """Return the plans of the least marginals that are not known yet, at most so many, with their prices.
+
+    If the breadth is full, for each number of cores one that is offered most often besides: it lies as several operands
+    do.
+    """
+    times = Counter(offered)
+    order = marginals.ranked(step, [plan for plan in times if plan not in known])
+    chosen = dict.fromkeys(order[:most])
+    if prices.breadth.is_full:
+        by_cores: dict[int, OperatorPlan] = {}
+        for plan in sorted(order, key=times.__getitem__, reverse=True):
+            by_cores.setdefault(prod(plan.f_op), plan)
+        chosen |= dict.fromkeys(plan for plan in by_cores.values() if times[plan] > 1)
+    return {each.plan: each for each in prices.of(step, list(chosen))}
 
 
 def _other_sums(
