@@ -141,15 +141,17 @@ class Candidates:
         self.is_counted[new] = True
 
     def learn(self, numbers: Ints, cycles: Ints) -> None:
-        """Take over what another process counted of plans as they are listed."""
+        """Take over what another process counted of plans as they are listed; what moves is not among it."""
         self.listed.cycles[numbers] = cycles
         self.listed.is_counted[numbers] = True
-        self.cycles[numbers] = cycles + self.fixed_cycles[numbers]
-        self.is_counted[numbers] = True
+        if self.moved is None:
+            self.cycles[numbers] = cycles + self.fixed_cycles[numbers]
+            self.is_counted[numbers] = True
 
     def portable(self) -> Candidates:
         """Return the candidates without what only this process can count or ask for."""
-        return replace(self, readings={}, moved=None)
+        is_counted = self.is_counted if self.moved is None else self.is_counted.copy()
+        return replace(self, cycles=self.cycles.copy(), is_counted=is_counted, readings={}, moved=None)
 
     def least(self, cost: CostModel, values: Ints, most: int, kinds: Ints | None) -> Ints:
         """Return at most so many candidates of least cycles and `values`, and the best of each kind; all counted."""

@@ -157,12 +157,11 @@ class Marginals:
         return self.plans(step, found.least(self.context.cost, values, most, kinds))
 
     def count_best(self, most: int, *, of_each_size: bool) -> None:
-        """Count what `best` counts of every operator, side by side."""
+        """Count what `best` counts of every operator, side by side; what moves through views is left for it to count."""
         cost = self.context.cost
         calls: dict[tuple[int, bool], tuple[Candidates, Ints, Ints | None]] = {}
         for step, found in enumerate(self.by_step):
-            # What moves through views is counted here, with layouts that others share.
-            if found is not None and found.moved is None:
+            if found is not None:
                 values, kinds = self.of(step) - found.cycles, self._kinds(step) if of_each_size else None
                 calls.setdefault((id(found), step in self._deciding), (found, values, kinds))
         work = Work(
