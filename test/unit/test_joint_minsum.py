@@ -128,6 +128,27 @@ def test_layers_that_are_equal_but_for_one_number_are_told_apart(number: int) ->
     assert least == cost_of(tuple(chosen), n_states, factors, state_costs)
 
 
+@pytest.mark.parametrize("number", range(60))
+def test_equal_layers_beside_different_states_are_told_apart(number: int) -> None:
+    """A layer adds up as another does, but what it meets has states that the other's has not: closed, or beaten."""
+    rng = np.random.default_rng(number)
+    n_layers, n = 6, 3
+    table = rng.integers(0, 30, size=(n, n)).astype(np.float64)
+    factors = [((layer, n_layers + layer), table.ravel()) for layer in range(n_layers)]
+    costs = np.zeros((2 * n_layers, n))
+    costs[n_layers:] = rng.integers(0, 60, size=(n_layers, n))
+    costs[n_layers:][rng.random((n_layers, n)) < 0.4] = np.inf
+    costs[n_layers:, 0] = rng.integers(0, 60, size=n_layers)
+    state_costs = costs.ravel()
+    elimination = Elimination([n] * (2 * n_layers), factors)
+    least, chosen, _ = elimination.minimise(state_costs)
+    by_layer = (costs[:n_layers, :, None] + table + costs[n_layers:, None, :]).min(axis=(1, 2))
+    assert least == by_layer.sum()
+    assert cost_of(tuple(chosen), [n] * (2 * n_layers), factors, state_costs) == least
+    by_state, _ = elimination.least_by_state(state_costs)
+    assert by_state[np.isfinite(by_state)].min() == least
+
+
 def test_constants_are_part_of_the_sum() -> None:
     constants = [((), np.array([5.0])), ((), np.array([2.0]))]
     assert Elimination([2], constants).minimise(np.array([3.0, 1.0]))[:2] == (8.0, [1])

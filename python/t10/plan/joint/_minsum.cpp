@@ -340,6 +340,11 @@ class Elimination {
     messages.resize(buckets_.size());
     std::vector<std::size_t> equal(buckets_.size());
     double constant = constant_;
+    // Entries of a message are there for open states alone: buckets that share one have the same around them.
+    Names sets_of_states;
+    std::vector<std::size_t> around(open.size());
+    for (std::size_t v = 0; v < open.size(); ++v)
+      around[v] = sets_of_states.try_emplace(Numbers(open[v].begin(), open[v].end()), v).first->second;
     Names sums_by_what;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket &bucket = buckets_[b];
@@ -348,6 +353,7 @@ class Elimination {
       what.insert(what.begin(), bucket.shape);
       for (const Addend &a : bucket.addends)
         what.push_back(a.is_message ? 2 * equal[a.number] + 1 : 2 * factors_[a.number].first);
+      for (const std::size_t v : bucket.scope) what.push_back(around[v]);
       equal[b] = sums_by_what.try_emplace(std::move(what), b).first->second;
       if (equal[b] == b) {
         messages[b] = std::make_shared<std::vector<double>>(bucket.n_cells);
