@@ -78,6 +78,7 @@ class Wishes:
             "sub_task": (*arrivals[: len(spec.inputs)], *first, *_sums(spec), accumulator),
             "combine": (SHIFT, accumulator),
             "end": (accumulator, *later, value),
+            "fused": (SHIFT, accumulator, *later, value),
         }
         for step, operands, cycles in self._losses[key]:
             wished = tuple(dict.fromkeys(names[step][n] for n in operands))
@@ -87,11 +88,13 @@ class Wishes:
 
 def _losses(lying: Callable[[StepLies], CostModel], spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Loss]:
     """Yield which step loses how many cycles where an operand is not interleaved, or two of them are not apart."""
-    numbers = {"sub_task": n_nest_operands(spec), "combine": 2, "end": len(spec.epilogue_inputs) + 2}
+    n_ended = len(spec.epilogue_inputs) + 2
+    numbers = {"sub_task": n_nest_operands(spec), "combine": 2, "end": n_ended, "fused": n_ended + 1}
     best = {step: Lie.best(n) for step, n in numbers.items()}
 
     def cycles(lies: Mapping[str, Lie]) -> int:
-        found = operator_cycles(lying(StepLies(lies["sub_task"], lies["combine"], lies["end"])), spec, plan)
+        one = StepLies(lies["sub_task"], lies["combine"], lies["end"], fused=lies["fused"])
+        found = operator_cycles(lying(one), spec, plan)
         return found.compute + found.reduce
 
     least = cycles(best)
