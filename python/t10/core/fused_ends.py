@@ -104,7 +104,7 @@ def _with_addition(function: ScalarFunction, combine: Combine, dtype: str) -> Sc
     added = ScalarOp(OPCODES[combine], (1, 0), dtype)
 
     def place(value: int) -> int:
-        return n if value == 0 else value + 1
+        return n if value == 0 else value + 1 + (value >= function.n_inputs)
 
     ops = (added, *(replace(op, operands=tuple(map(place, op.operands))) for op in function.ops))
     return ScalarFunction(n, ops, place(function.result))
