@@ -11,7 +11,7 @@ from t10.codelets.loops.combining import INTEGERS, TRUTHS
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.reduce.accumulators import combined
 from t10.codelets.reduce.body import Body
-from t10.codelets.reduce.epilogue import with_epilogue
+from t10.codelets.reduce.epilogue import InPlace, with_epilogue
 from t10.codelets.reduce.layout import RegisterLayout
 from t10.core.dtypes import size_bytes
 
@@ -88,7 +88,11 @@ def _ended(body: Body, layout: RegisterLayout, code: Code) -> Iterator[Slice]:
         read if begins else _with_old(layout, code, old[part], read)
         for part, read in enumerate(_results(body, layout, code))
     )
-    yield from sums if layout.task.epilogue is None else with_epilogue(layout, code, tuple(sums))
+    if layout.task.epilogue is None:
+        yield from sums
+        return
+    lanes = layout.shape.lanes if layout.shape.mode == "columns" else 1
+    yield from with_epilogue(layout.task, code, tuple(sums), lanes, InPlace(layout))
 
 
 def _word_around(layout: RegisterLayout, code: Code) -> WordAround:
