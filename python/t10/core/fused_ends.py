@@ -77,7 +77,7 @@ def _fused(spec: OperatorSpec, nest: VertexNest, work: Work, one: Round) -> tupl
     first = work.offsets[:, :1] - one.first[work.tiles, None] * size_bytes(spec.acc_dtype)
     if one.n_parts == 1:
         operands = [replace(own), own, *others]
-        body = _with_addition(nest.body, spec.combine, spec.acc_dtype)
+        body = with_addition(nest.body, spec.combine, spec.acc_dtype)
         named = tuple((str(number), operand) for number, operand in enumerate(operands))
         offsets = np.concatenate([first, work.offsets], axis=1)
         return VertexNest(body, "none", (), named), replace(work, offsets=offsets)
@@ -98,7 +98,7 @@ def _fused(spec: OperatorSpec, nest: VertexNest, work: Work, one: Round) -> tupl
     return made, replace(work, extents=extents, offsets=offsets)
 
 
-def _with_addition(function: ScalarFunction, combine: Combine, dtype: str) -> ScalarFunction:
+def with_addition(function: ScalarFunction, combine: Combine, dtype: str) -> ScalarFunction:
     """Return an epilogue of a sum as a function of the two parts of it, and the other inputs."""
     n = function.n_inputs + 1
     added = ScalarOp(OPCODES[combine], (1, 0), dtype)
