@@ -21,8 +21,8 @@ from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import chunk_nests, epilogue_axes
 from t10.core.expression import AxisSizes, Combine, OperatorSpec
-from t10.core.program import ReduceMode
 from t10.core.products import with_unread
+from t10.core.program import ReduceMode
 from t10.core.reduction import Groups, Round, all_rounds, scatter_rounds, slots_at_once
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import TaskOperand

@@ -42,9 +42,9 @@ class Task:
 
     Operands are numbered inputs first, then the output. `origin` is the global index of the first point per axis, which
     `index` operations of the body and selectors refer to (all 0 where there are none). `first` is the number of an
-    input that the body does not read, with which sums begin. Of a task with an `epilogue`, the body hands its first
-    input through: that has the type of `acc`. The epilogue's other inputs are the task's last. `apart` holds pairs of operand numbers, the smaller first,
-    that lie in different memory elements on every core: one bundle may access both.
+    input that the body does not read, with which sums begin. `apart` holds pairs of operand numbers, the smaller first,
+    that lie in different memory elements on every core: one bundle may access both. Of a task with an `epilogue` the
+    body hands its first input through, which has the type of `acc`; the epilogue's other inputs are the task's last.
     """
 
     extents: AxisSizes

@@ -170,7 +170,7 @@ class CountedSteps:
 
         def cycles_of_row(row: AxisSizes) -> int | None:
             found = self._fused(spec, row)
-            return self._end_apart(spec, row) if found is None else found.cycles - launch
+            return self.end_apart(spec, row) if found is None else found.cycles - launch
 
         cycles = _each_of(self._ends("end", spec), _by_members(spec, windows, n_members), cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
@@ -194,7 +194,7 @@ class CountedSteps:
         lies = self.lies and (self.lies.combine, self.lies.end, self.lies.fused)
         return _kept(what, *_ended(spec), spec.combine, self.chip, lies)
 
-    def _end_apart(self, spec: OperatorSpec, row: AxisSizes) -> int | None:
+    def end_apart(self, spec: OperatorSpec, row: AxisSizes) -> int | None:
         """Return the cycles of an end that does not add, all launches but one; `row` is members and windows."""
         n_members, windows, launch = row[0], row[1:], self.chip.launch_cycles
         lie = self._lie(len(spec.epilogue_inputs) + 2, self.lies and self.lies.end)
@@ -208,7 +208,7 @@ class CountedSteps:
         """Return what an end takes that adds, None where it does not; `row` is members and windows."""
         if abs(row[0]) < 2 or not may_fuse(spec):
             return None
-        apart = replace(self, lies=None)._end_apart(spec, row)
+        apart = replace(self, lies=None).end_apart(spec, row)
         if apart is None:
             return None
         apart += self.chip.launch_cycles

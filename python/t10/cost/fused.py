@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from t10.chip import ChipSpec
-from t10.codelets.compile import may_be_own, own_digest
+from t10.codelets.compile import may_be_own
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.fused_ends import fused_chunks, lie_of

@@ -15,8 +15,8 @@ from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     crossing_cycles,
     fill_cycles,
-    overlaps,
     fused_cycles,
+    overlaps,
     plan_end_cycles,
     rotates_output,
     shift_cycles,

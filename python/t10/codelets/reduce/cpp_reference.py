@@ -169,7 +169,6 @@ class ReferenceWriter:
             value, dtype = self._ended(value), task.output.dtype
         self._line(f"{out} = {f'half({value})' if dtype == 'f16' else value};")
 
-
     def _ended(self, value: str) -> str:
         """Write the epilogue of a sum; return its result."""
         task, epilogue = self.task, self.task.epilogue

@@ -123,7 +123,9 @@ def _old(layout: RegisterLayout, code: Code) -> tuple[Slice, ...]:
     """Add loading what the output held, or what sums begin with: vector by vector, or one element."""
     task = layout.task
     dtype, first = task.acc_dtype, task.first
-    out, stream = (layout.out_register, OUT) if first is None else (layout.still_pointers[first], f"in{first}")
+    out, stream = (
+        (layout.out_register, OUT) if first is None else (layout.still_pointers[first], f"in{first}")
+    )
     is_vector = layout.shape.mode == "columns"
     if dtype in ("f16", "f32"):
         n_bytes = layout.shape.lanes * size_bytes(dtype) if is_vector else 0

@@ -56,7 +56,7 @@ class _Kind:
     @property
     def pointers(self) -> tuple[str, ...]:
         """Return the names of the pointers."""
-        return ("in", "first", "out") if self.has_first else ("in", "out")
+        return ("in", "own", "out") if self.has_first else ("in", "out")
 
     @property
     def loads(self) -> list[tuple[str, str]]:
@@ -117,9 +117,7 @@ def _compiled(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]:
     n_vectors, has_half = -(-n_bytes // WIDE_BYTES), n_bytes % WIDE_BYTES > 0
     there = output if task.first is None else task.inputs[task.first]
     is_wide, initial = there.is_interleaved and there.align_bytes >= WIDE_BYTES, _begins(task)
-    kind = _Kind(
-        output.dtype, found.extent, initial, is_wide or initial, has_half, task.first is not None
-    )
+    kind = _Kind(output.dtype, found.extent, initial, is_wide or initial, has_half, task.first is not None)
     share, rest = divmod(n_vectors, N_WORKERS)
     pace = step_bytes // WIDE_BYTES
     numbers = (share - 1, rest, pace, N_WORKERS - (found.extent - 1) * pace)
@@ -140,7 +138,7 @@ def _codelet(kind: _Kind) -> Codelet:
     is_out = kind.initial or kind.has_first
     fields = (
         Field("in", "in", kind.dtype, WIDE_BYTES, is_interleaved=True),
-        *([Field("first", "in", kind.dtype, out_bytes, is_wide)] if kind.has_first else []),
+        *([Field("own", "in", kind.dtype, out_bytes, is_wide)] if kind.has_first else []),
         Field("out", "out", kind.dtype, LOAD_BYTES)
         if is_out
         else Field("out", "inout", kind.dtype, out_bytes, is_wide),
@@ -192,7 +190,7 @@ def _share(text: Assembly, kind: _Kind) -> None:
         "add $m5, $m5, $m1",
         *([] if kind.initial or kind.has_first else ["mov $m8, $m5"]),
         *(
-            [f"ld32 $m8, $mvertex_base, $mzero, {place['first']}", "add $m8, $m8, $m1"]
+            [f"ld32 $m8, $mvertex_base, $mzero, {place['own']}", "add $m8, $m8, $m1"]
             if kind.has_first
             else []
         ),
@@ -205,7 +203,7 @@ def _share(text: Assembly, kind: _Kind) -> None:
 
 def _reference(kind: _Kind) -> str:
     """Return the C++ reference: the same sums by the same workers."""
-    lanes, cpp, there = kind.lanes, CPP[kind.dtype], "first" if kind.has_first else "out"
+    lanes, cpp, there = kind.lanes, CPP[kind.dtype], "own" if kind.has_first else "out"
     return f"""\
 const long columns = {lanes} * ({N_WORKERS} * (long(more) + 1) + rest){f" - {lanes // 2}" if kind.has_half else ""};
 (void)jump;{" (void)half_of;" if kind.has_half else ""}

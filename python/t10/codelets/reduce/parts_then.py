@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.code import Code, Numbering
+from t10.codelets.body.pipeline import Free
 from t10.codelets.body.select import FORM_BY_DTYPE, Unselectable
 from t10.codelets.body.virtual import Slice
 from t10.codelets.cpp_reference import cpp_body
@@ -37,7 +38,7 @@ ADDS = {"f32": "f32v4acc", "f16": "f16v8acc"}
 CPP = {"f32": "float", "f16": "half"}
 FIRST_FURTHER, LAST_FURTHER = 9, 11
 """Registers of the pointers of further inputs."""
-FREE = {"a": tuple(range(8)), "m": ()}
+FREE: Free = {"a": tuple(range(8)), "m": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,17 @@ def parts_then(task: Task, columns: Level, found: Level) -> Compiled | None:
         return None
     n_further = task.epilogue.n_inputs - 1
     own = len(task.inputs) - n_further
-    further = [(operand, columns.strides[number]) for number, operand in enumerate(task.inputs) if number >= own]
+    further = [
+        (operand, columns.strides[number]) for number, operand in enumerate(task.inputs) if number >= own
+    ]
     if n_further > LAST_FURTHER - FIRST_FURTHER + 1 or not LEAST_PARTS <= found.extent <= MOST_PARTS:
         return None
     if any(stride not in (0, 1) or o.dtype not in FORM_BY_DTYPE for o, stride in further):
         return None
     vectors = [output, *(operand for operand, stride in further if stride), *task.inputs[1:own]]
-    if {*columns.strides[:own], columns.out_stride} != {1} or any(o.align_bytes < LOAD_BYTES for o in vectors):
+    if {*columns.strides[:own], columns.out_stride} != {1} or any(
+        o.align_bytes < LOAD_BYTES for o in vectors
+    ):
         return None
     first = task.inputs[1] if task.first is not None else None
     is_wide = first is not None and first.is_interleaved and first.align_bytes >= WIDE_BYTES
@@ -150,7 +155,9 @@ def _vector(kind: _Kind, *, is_half: bool) -> list[Bundle]:
     if task.first is not None:
         value = code.new("a", 4)
         if kind.is_wide:
-            code.add(f"ld128step {{}}, $mzero, $m8+=, {N_WORKERS}", "o", value, is_main=True, streams=("own",))
+            code.add(
+                f"ld128step {{}}, $mzero, $m8+=, {N_WORKERS}", "o", value, is_main=True, streams=("own",)
+            )
         else:
             steps = (1, N_WORKERS * WIDE_BYTES // LOAD_BYTES - 1)
             for place, step in enumerate(steps):
@@ -187,7 +194,8 @@ def _first_half(results: tuple[Slice, ...]) -> tuple[Slice, ...]:
     """Return the first half of the registers that are stored."""
     if len(results) > 1:
         return results[: len(results) // 2]
-    return (results[0].part(0),)
+    (result,) = results
+    return (result.part(0),)
 
 
 @lru_cache(maxsize=1024)

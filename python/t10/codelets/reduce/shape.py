@@ -106,7 +106,9 @@ class Shape:
 
 def wide_shapes(task: Task) -> tuple[Shape, ...]:
     """Return the ways to walk a task that take 16 bytes at once, if there are any: they are worth a count."""
-    if not has_wide_sums((*(operand.dtype for operand in task.inputs[: task.n_read]), task.acc_dtype), task.combine):
+    if not has_wide_sums(
+        (*(operand.dtype for operand in task.inputs[: task.n_read]), task.acc_dtype), task.combine
+    ):
         return ()
     if not _is_plain(task) or not task.inputs[0].is_interleaved:
         return ()
