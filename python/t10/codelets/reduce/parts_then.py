@@ -11,6 +11,7 @@ A vector whose second half is behind the end is the last one: whoever has it com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -178,7 +179,7 @@ def _vector(kind: _Kind, *, is_half: bool) -> list[Bundle]:
                 text = "f16v2gina {}, $azero, 0"
                 code.add(text, "o", value.part(part), is_main=False, streams=(AACC,))
         sums.append(value)
-    results = with_epilogue(task, code, sums, kind.lanes, _Further(kind))
+    results: Sequence[Slice] = with_epilogue(task, code, sums, kind.lanes, _Further(kind))
     n_bytes = sum(result.width for result in results) * WORD_BYTES
     if is_half:
         results = _first_half(results)
@@ -190,12 +191,11 @@ def _vector(kind: _Kind, *, is_half: bool) -> list[Bundle]:
     return straight(code.instructions, FREE, {})[0]
 
 
-def _first_half(results: tuple[Slice, ...]) -> tuple[Slice, ...]:
+def _first_half(results: Sequence[Slice]) -> Sequence[Slice]:
     """Return the first half of the registers that are stored."""
     if len(results) > 1:
         return results[: len(results) // 2]
-    (result,) = results
-    return (result.part(0),)
+    return (results[0].part(0),)
 
 
 @lru_cache(maxsize=1024)
