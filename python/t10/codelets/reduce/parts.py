@@ -94,8 +94,7 @@ def parts(task: Task) -> tuple[Compiled, ...]:
         return ()
     is_copy = task.epilogue is not None and task.epilogue.is_identity and task.epilogue.n_inputs == 1
     if task.epilogue is not None and not (is_copy and task.acc_dtype == task.output.dtype):
-        made = parts_then(task, *loops)
-        return () if made is None else (made,)
+        return parts_then(task, *loops)
     if not all(_lie(task.inputs[0], operand) for operand in task.operands[1:]):
         return ()
     return _compiled(task, *loops)

@@ -3,7 +3,8 @@
 ```
 six workers, each every sixth vector of sums, of four of f32 or eight of f16:
     16 bytes of what sums begin with, then of every part, each added beside the next load;
-    they leave the accumulators, the epilogue is computed, and its results are stored
+    they leave the accumulators, the epilogue is computed, and its results are stored, as far as registers allow
+    beside the loads of the next vector
 ```
 
 A vector whose second half is behind the end is the last one: whoever has it computes it behind its loop.
@@ -11,13 +12,13 @@ A vector whose second half is behind the end is the last one: whoever has it com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.code import Code, Numbering
-from t10.codelets.body.pipeline import Free
+from t10.codelets.body.pipeline import Free, Pipeline, pipelined
 from t10.codelets.body.select import FORM_BY_DTYPE, Unselectable
 from t10.codelets.body.virtual import Slice
 from t10.codelets.cpp_reference import cpp_body
@@ -25,7 +26,7 @@ from t10.codelets.digest import named_codelet
 from t10.codelets.nest import Level
 from t10.codelets.reduce.accumulators import AACC
 from t10.codelets.reduce.epilogue import further_inputs, loads_of, with_epilogue
-from t10.codelets.reduce.schedule import Bundle, straight
+from t10.codelets.reduce.schedule import Bundle, stage_bundles, straight
 from t10.core.codelet import Codelet, Compiled, Field, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.products import with_unread
@@ -39,18 +40,24 @@ ADDS = {"f32": "f32v4acc", "f16": "f16v8acc"}
 CPP = {"f32": "float", "f16": "half"}
 FIRST_FURTHER, LAST_FURTHER = 9, 11
 """Registers of the pointers of further inputs."""
+STAGES = 2
+"""Vectors that are under way at once: with one vector alone, a worker goes through both stages of it."""
 FREE: Free = {"a": tuple(range(8)), "m": ()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the text depends on; `task` is one of two vectors, and `is_along` whether a further input has rows."""
+    """What the text depends on; `task` is an example, and `is_along` tells which further inputs have a row.
+
+    If it `overlaps`, a vector begins before the one in front of it has ended.
+    """
 
     task: Task
     n_parts: int
     is_wide: bool
     has_half: bool
     is_along: tuple[bool, ...]
+    overlaps: bool = False
 
     @property
     def lanes(self) -> int:
@@ -68,30 +75,30 @@ class _Kind:
         return (*(f"in{number}" for number in range(len(self.task.inputs))), "out")
 
 
-def parts_then(task: Task, columns: Level, found: Level) -> Compiled | None:
-    """Return a sum of parts and its epilogue as such code, None where operands do not lie so or nothing computes it."""
+def parts_then(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]:
+    """Return a sum of parts and its epilogue as such code; none where operands do not lie so or nothing computes it."""
     acc, size = task.acc_dtype, size_bytes(task.acc_dtype)
     source, output = task.inputs[0], task.output
     if task.epilogue is None or acc not in ADDS or output.dtype not in FORM_BY_DTYPE:
-        return None
+        return ()
     step_bytes, n_bytes = found.strides[0] * size, columns.extent * size
     is_even = step_bytes % WIDE_BYTES == 0 and n_bytes % LOAD_BYTES == 0
     if not (source.is_interleaved and source.align_bytes >= WIDE_BYTES and is_even):
-        return None
+        return ()
     n_further = task.epilogue.n_inputs - 1
     own = len(task.inputs) - n_further
     further = [
         (operand, columns.strides[number]) for number, operand in enumerate(task.inputs) if number >= own
     ]
     if n_further > LAST_FURTHER - FIRST_FURTHER + 1 or not LEAST_PARTS <= found.extent <= MOST_PARTS:
-        return None
+        return ()
     if any(stride not in (0, 1) or o.dtype not in FORM_BY_DTYPE for o, stride in further):
-        return None
+        return ()
     vectors = [output, *(operand for operand, stride in further if stride), *task.inputs[1:own]]
     if {*columns.strides[:own], columns.out_stride} != {1} or any(
         o.align_bytes < LOAD_BYTES for o in vectors
     ):
-        return None
+        return ()
     first = task.inputs[1] if task.first is not None else None
     is_wide = first is not None and first.is_interleaved and first.align_bytes >= WIDE_BYTES
     n_vectors, has_half = -(-n_bytes // WIDE_BYTES), n_bytes % WIDE_BYTES > 0
@@ -99,14 +106,13 @@ def parts_then(task: Task, columns: Level, found: Level) -> Compiled | None:
         tuple(operand.dtype for operand in task.operands), task.epilogue, task.first is not None
     )
     kind = _Kind(example, found.extent, is_wide, has_half, tuple(stride == 1 for _, stride in further))
-    codelet = _codelet(kind)
-    if codelet is None:
-        return None
     share, rest = divmod(n_vectors, N_WORKERS)
     pace = step_bytes // WIDE_BYTES
     numbers = (share - 1, rest, pace, N_WORKERS - (found.extent - 1) * pace)
     half = ((n_vectors - 1) % N_WORKERS,) if has_half else ()
-    return Compiled(codelet, (*(Pointer(number) for number in range(len(task.operands))), *numbers, *half))
+    words = (*(Pointer(number) for number in range(len(task.operands))), *numbers, *half)
+    codelets = (_codelet(kind), _codelet(replace(kind, overlaps=True)))
+    return tuple(Compiled(codelet, words) for codelet in codelets if codelet is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -145,7 +151,7 @@ class _Further:
         return parts
 
 
-def _vector(kind: _Kind, *, is_half: bool) -> list[Bundle]:
+def _vector(kind: _Kind, *, is_half: bool) -> Code:
     """Return the code of a vector, or of one of which only the first eight bytes of sums are results."""
     code, task = Code(Numbering()), kind.task
     add = f"{ADDS[task.acc_dtype]} {{}}"
@@ -188,7 +194,21 @@ def _vector(kind: _Kind, *, is_half: bool) -> list[Bundle]:
         step = 1 if number < len(results) - 1 or is_half else N_WORKERS * n_bytes // n - (len(results) - 1)
         store = "st64step" if result.width == 2 else "st32step"
         code.add(f"{store} {{}}, $mzero, $m5+=, {step}", "i", result, is_main=True, streams=("out",))
+    return code
+
+
+def _bundles(code: Code) -> list[Bundle]:
+    """Return code that runs once."""
     return straight(code.instructions, FREE, {})[0]
+
+
+def _overlapped(code: Code) -> Pipeline | None:
+    """Return code as a loop in which a vector begins while the one before it ends; None if that gains nothing."""
+    is_store = [instruction.text.startswith("st") for instruction in code.instructions]
+    found = pipelined(code.instructions, (), is_store, FREE, {}, most_stages=STAGES)
+    if found is None or found.n_stages != STAGES or found.interval >= len(_bundles(code)):
+        return None
+    return found
 
 
 def _first_half(results: Sequence[Slice]) -> Sequence[Slice]:
@@ -221,23 +241,39 @@ def _codelet(kind: _Kind) -> Codelet | None:
 
 def _assembly(kind: _Kind) -> Assembly:
     text = Assembly()
-    body = _vector(kind, is_half=False)
+    code = _vector(kind, is_half=False)
+    loop = _overlapped(code) if kind.overlaps else None
+    if kind.overlaps and loop is None:
+        raise Unselectable("vectors that overlap gain nothing")
     _share(text, kind)
-    done = ".LEnd"
     if kind.has_half:
         # Whoever has the half takes one less in the loop.
         text.op("sub $m2, $m2, $m6")
-    text.repeat("$m2", body)
+    if loop is None:
+        text.repeat("$m2", _bundles(code))
+    else:
+        if kind.has_half:
+            text.op("brz $m2, .LHalf")
+        text.op("add $m2, $m2, -1")
+        _once(text, stage_bundles(loop, 0, 0))
+        text.repeat("$m2", stage_bundles(loop, 0, 1))
+        _once(text, stage_bundles(loop, 1, 1))
     if kind.has_half:
-        text.op(f"brz $m6, {done}")
-        for main, aux in _vector(kind, is_half=True):
-            if main and aux:
-                text.bundle(main, aux)
-            elif main or aux:
-                text.op(main or aux)
-    text.label(done)
+        text.label(".LHalf")
+        text.op("brz $m6, .LEnd")
+        _once(text, _bundles(_vector(kind, is_half=True)))
+    text.label(".LEnd")
     text.op("exitz $mzero")
     return text
+
+
+def _once(text: Assembly, bundles: Iterable[Bundle]) -> None:
+    """Add code that runs once; a half that stands alone needs no bundle."""
+    for main, aux in bundles:
+        if main and aux:
+            text.bundle(main, aux)
+        elif main or aux:
+            text.op(main or aux)
 
 
 def _share(text: Assembly, kind: _Kind) -> None:
