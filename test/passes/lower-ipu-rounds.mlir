@@ -21,7 +21,7 @@ func.func @main(%a: tensor<4x16xf32>, %b: tensor<16x2xf32> {t10.weight}) -> tens
 // -----
 
 // Partial sums of 4 x 8 elements on 4 tiles: a chunk is 8 elements, 32 bytes, and the buffer takes two of the three that a
-// tile needs: 64 bytes, which are added, then 32.
+// tile needs: 64 bytes, which are added, then 32, which the epilogue adds.
 // Rows are: variable, source tile and offset, target tile and offset, bytes, pieces. Tile 0 takes chunk 0 of tiles 1 and 2,
 // then of 3; tile 1 chunk 1, which begins 32 bytes further on, of tiles 2 and 3, then of 0.
 // CHECK: runs = dense<{{\[\[}}0, 1, 0, 0, 0, 32, 1, 0, 0], [0, 2, 0, 0, 32, 32, 1, 0, 0], [0, 2, 32, 1, 0, 32, 1, 0, 0], [0, 3, 32, 1, 32, 32, 1, 0, 0], {{.*}}> : tensor<8x9xi32>, sym_name = "[[FIRST:[0-9a-f]*]]"}
@@ -30,7 +30,7 @@ func.func @main(%a: tensor<4x16xf32>, %b: tensor<16x2xf32> {t10.weight}) -> tens
 // CHECK-NEXT: "ipu.copy"{{.*}}bytes = 64 : i64, {{.*}}kind = "reduce", {{.*}}pattern = "[[FIRST]]"
 // CHECK-NEXT: "ipu.execute"() {compute_set = "combine:summed"}
 // CHECK-NEXT: "ipu.copy"{{.*}}bytes = 32 : i64, {{.*}}cycles = 0 : i64, kind = "reduce", {{.*}}pattern = "[[SECOND]]"
-// CHECK-NEXT: "ipu.execute"() {compute_set = "combine:summed.1"}
+// CHECK-NEXT: "ipu.execute"() {compute_set = "epilogue:summed"}
 func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x8xf32> {t10.weight}) -> tensor<4x8xf32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<4x8xf32>

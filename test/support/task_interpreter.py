@@ -186,7 +186,7 @@ class _Machine:
             shape[axis + 1] = task.extents[axis]
             return (origin[axis] + np.arange(task.extents[axis])).reshape(shape)
 
-        kind = numpy_dtype(task.output.dtype)
+        kind, shape = numpy_dtype(task.acc_dtype), output.shape
         value = np.broadcast_to(
             np.asarray(evaluate(task.body, inputs, index)).astype(kind), (1, *task.extents)
         )[0]
@@ -198,10 +198,10 @@ class _Machine:
             value = np.where(
                 np.broadcast_to(wanted, (1, *task.extents))[0],
                 value,
-                neutral(task.combine, task.output.dtype),
+                neutral(task.combine, task.acc_dtype),
             )
         total: Array = (
-            np.full(output.shape, neutral(task.combine, task.output.dtype)) if task.initial else output.copy()
+            np.full(shape, neutral(task.combine, task.acc_dtype), kind) if task.initial else output.copy()
         )
         if task.initial and task.first is not None:
             total[...] = inputs[task.first][0]
@@ -210,4 +210,8 @@ class _Machine:
             for axis, i in zip(task.reduction_axes, point, strict=True):
                 at[axis] = slice(i, i + 1)
             total = combine_arrays(task.combine, total, value[tuple(at)])
+        if task.epilogue is not None:
+            others = inputs[len(inputs) - (task.epilogue.n_inputs - 1) :]
+            ended = np.asarray(evaluate(task.epilogue, [total[None], *others], index))
+            total = np.broadcast_to(ended, (1, *shape))[0].astype(numpy_dtype(task.output.dtype))
         output[...] = total

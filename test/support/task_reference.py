@@ -45,25 +45,34 @@ def task_result(task: Task, inputs: Sequence[Array], before: Array) -> Array:
     values = [_read(task, operand, flat) for operand, flat in zip(task.inputs, inputs, strict=True)]
     index = _index_of(task)
     value = evaluate(task.body, values, index)
-    if task.combine != "sum" or (value.dtype, task.output.dtype) != (np.float32, "f16"):
+    if task.combine != "sum" or (value.dtype, task.acc_dtype) != (np.float32, "f16"):
         # What is wider than its sum is rounded as that is.
-        value = value.astype(numpy_dtype(task.output.dtype))
+        value = value.astype(numpy_dtype(task.acc_dtype))
     value = np.broadcast_to(value, task.extents)
     for selector in task.selectors:
         counts = evaluate(selector.index, values, index).astype(np.int64) == index(selector.axis)
-        value = np.where(counts, value, neutral(task.combine, task.output.dtype))
+        value = np.where(counts, value, neutral(task.combine, task.acc_dtype))
     low, _ = span(task, task.output)
     old = before[output_offsets(task) - low]
     with np.errstate(all="ignore"):
         found = _combined(task, value, old)
-        if task.first is None or not task.initial:
+        if task.first is not None and task.initial:
+            first = _without_reductions(task, _read(task, task.inputs[task.first], inputs[task.first]))
+            wide = np.float64 if task.combine == "sum" else found.dtype
+            found = UFUNC[task.combine](found.astype(wide), first.astype(wide)).astype(found.dtype)
+        if task.epilogue is None:
             return found
-        first = _read(task, task.inputs[task.first], inputs[task.first]).astype(np.float64)
-        return (found + first.take(0, axis=task.reduction_axes[0])).astype(found.dtype)
+        others = values[len(values) - (task.epilogue.n_inputs - 1) :]
+        ended = evaluate(task.epilogue, [found, *(_without_reductions(task, each) for each in others)], index)
+        return np.broadcast_to(ended, found.shape).astype(numpy_dtype(task.output.dtype))
+
+
+def _without_reductions(task: Task, value: Array) -> Array:
+    return value[tuple(0 if a in task.reduction_axes else slice(None) for a in range(value.ndim))]
 
 
 def _combined(task: Task, value: Array, old: Array) -> Array:
-    dtype = numpy_dtype(task.output.dtype)
+    dtype = numpy_dtype(task.acc_dtype)
     if task.combine == "none":
         return value
     wide = np.dtype(np.float64) if task.combine == "sum" and dtype.kind == "f" else dtype

@@ -20,15 +20,17 @@ from t10.chip import load_chip
 from t10.codelets.count import cycles_of
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.fused_ends import with_addition
 from t10.core.runs import epilogue_run
-from t10.core.task import Task
+from t10.core.scalar import identity
+from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import simplified
 from t10.cost import IpuCostModel
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.counted import CountedSteps
 from t10.cost.trace import trace_table
-from t10.cost.work import step, sub_task
+from t10.cost.work import apart, step, sub_task
 from t10.driver import compile
 from t10.errors import UnsupportedOpError
 from t10.profile.notation import operator
@@ -164,7 +166,9 @@ def test_epilogues_are_bounded(n_members: int):
         slots, runs, members = (np.array([number]) for number in (n_slots, run, n_members))
         found_bound = epilogue_bound(spec, slots, runs, members, steps.chip.launch_cycles)
         bound = int(np.broadcast_to(found_bound, (1,))[0])
-        cycles = int(steps.end(spec, np.array([windows]), np.array([n_members]))[0])
+        # Ends that add have no bound but that of the additions.
+        cycles = steps.end_apart(spec, (n_members, *windows))
+        assert cycles is not None
         assert bound <= cycles, (spec, windows, bound, cycles)
         found.append(bound / cycles)
     assert len(found) > 100
@@ -266,10 +270,17 @@ def test_additions_of_one_part_are_bounded_closely():
         spec = combine_operator(dtype, "sum")
         for n_slots in (*range(1, 70), 128, 1000, 1001, 4096):
             bound = int(np.broadcast_to(combine_bound(spec, np.array([1]), np.array([n_slots])), (1,))[0])
-            count = cycles_of(sub_task(spec, (1, n_slots), initial=False))
-            assert count is not None
+            part = TaskOperand(dtype, (1,), 16, is_interleaved=True)
+            # Where the epilogue adds, sums go elsewhere.
+            beside = with_addition(identity(), "sum", dtype)
+            tasks = (
+                sub_task(spec, (1, n_slots), initial=False),
+                Task((n_slots,), (part, part), part, "none", beside),
+            )
+            counts = [cycles_of(each) for each in (tasks[0], apart(tasks[1]))]
+            count = min(each for each in counts if each is not None)
             assert bound <= count
-            assert n_slots < 100 or bound >= 0.9 * count
+            assert n_slots < 100 or bound >= 0.88 * count
 
 
 def test_formulas_give_what_numpy_gives():
@@ -370,7 +381,7 @@ def test_few_points_of_epilogues_that_ask_where_they_are_are_bounded() -> None:
             for _ in range(40)
         ]
         windows = np.array([*boxes, *_with_one_pair(spec)], np.int64)
-        members = np.array([rng.choice((0, 1, 2, 3)) for _ in windows], np.int64)
+        members = np.array([rng.choice((-2, 1, 2, 3)) for _ in windows], np.int64)
         least, found = (each.end_cycles_many(spec, windows, members) for each in (cost.least, cost))
         assert (least <= found).all(), spec.name
 

@@ -25,7 +25,7 @@ from t10.cost import IpuCostModel
 from t10.cost.operator import n_advances
 from t10.emit.lower import lower
 from t10.plan.memory.room import DataRoom
-from t10.plan.schedule import restore_module
+from t10.plan.schedule import as_placed, restore_module
 
 CHIP = load_chip("test-64")
 COST = IpuCostModel(CHIP)
@@ -167,7 +167,7 @@ def test_every_axis_advances_as_often_as_the_closed_form_says(n_loops: int) -> N
 def test_a_program_takes_the_cycles_of_its_plan(n_loops: int, level: int) -> None:
     for spec, plan in random_cases(n_loops):
         module, program = lowered(spec, plan, level)
-        assert _cycles(program, spec.name) == module.operators[0].active.cycles
+        assert _cycles(program, spec.name) == as_placed(module, CHIP, COST).operators[0].active.cycles
 
 
 def _cycles(program: DeviceProgram, operator: str) -> Cycles:

@@ -81,7 +81,7 @@ def test_the_command_takes_neither_a_picture_nor_json(
     out = tmp_path / "out"
     assert main(["compile", str(MODEL), "--chip", "test-16", "-o", str(out), "--quiet"]) == 0
     assert main(["explain", str(out), "--exchange", "--op", "/fc1/MatMul"]) == 0
-    assert "relayout:/fc1/MatMul:0: relayout of /fc1/MatMul, once" in capsys.readouterr().out
+    assert "reduce:/fc1/MatMul: reduce of /fc1/MatMul, once" in capsys.readouterr().out
     assert main(["explain", str(out), "--exchange", "--json"]) == 2
     assert "--plot and --json do not go with it" in capsys.readouterr().err
     assert main(["explain", str(out), "--exchange", "--op", "/fc1/MatMull"]) == 2

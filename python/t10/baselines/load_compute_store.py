@@ -13,7 +13,7 @@ from t10.baselines.tiles import Tiling, coordinates, cut, rows_of
 from t10.baselines.traffic import Exchange, Phase, priced, runs_of
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
-from t10.core.costs import box_cycles, end_cycles
+from t10.core.costs import box_cycles, end_cycles, fused_cycles
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.geometry import partition_shape
@@ -170,7 +170,10 @@ def computed(spec: OperatorSpec, tiling: Tiling, cost: CostModel) -> tuple[int, 
     if n_own > 1:
         total += (n_own - 1) * box_cycles(cost, spec, tiling.lengths, windows, adds=True)
     n_slots = prod(partition_shape(spec.output, tiling.lengths))
-    reduce = cost.reduce_cycles(spec, tiling.splits, n_slots) if tiling.splits > 1 else 0
+    reduce = 0
+    if tiling.splits > 1:
+        reduce = cost.reduce_cycles(spec, tiling.splits, n_slots)
+        reduce -= fused_cycles(cost, spec, tiling.lengths, tiling.splits)
     if spec.epilogue is not None or spec.acc_dtype != spec.output.dtype or tiling.splits > 1:
         n_chunk = -(-n_slots // tiling.splits)
         total += end_cycles(cost, spec, tiling.lengths, tiling.splits, n_chunk)

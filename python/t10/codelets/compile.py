@@ -63,7 +63,7 @@ def compile_task(task: Task) -> Compiled:
     if has_room(task):
         compiled = _first(task, (*_own, MatrixFamily()))
         return compiled or beside_room(compile_task(without_room(task)))
-    compiled = _first(task, families() if task.first is None else (MatrixFamily(),))
+    compiled = _first(task, _families(task))
     if compiled is not None:
         return compiled
     if "f64" in {each.dtype for each in (*task.operands, *task.body.ops)}:
@@ -76,6 +76,13 @@ def compile_task(task: Task) -> Compiled:
     raise UnsupportedOpError(
         f"no codelet computes {_opcodes(task)} on {types} with strides {[o.strides for o in task.operands]}"
     )
+
+
+def _families(task: Task) -> tuple[CodeletFamily, ...]:
+    """Return the families that may compute a task."""
+    if task.epilogue is not None:
+        return (ReduceFamily(),)
+    return families() if task.first is None else (MatrixFamily(),)
 
 
 def _first(task: Task, families: Iterable[CodeletFamily]) -> Compiled | None:

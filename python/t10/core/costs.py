@@ -80,8 +80,8 @@ class WindowCosts(Protocol):
     def end_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results: windows (n, axes) of the output.
 
-        Of `n_members` (n,) cores with the same window each has a chunk; where there are 0 each has all, and results
-        lie beside accumulators as those of chunks do.
+        Of `n_members` (n,) cores with the same window each has a chunk; where the number is negative each has all, and
+        results lie beside accumulators as those of chunks do.
         """
         ...
 
@@ -114,6 +114,18 @@ class GroupCosts(Protocol):
 
     def combine_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int | None:
         """Return the cycles in which the partial sums of several cores are combined; None where it does not look."""
+        ...
+
+
+@runtime_checkable
+class FusedCosts(Protocol):
+    """What a cost model says under which ends of operators may do the last additions of a reduction as well."""
+
+    def fused_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles that reductions take less because `WindowCosts.end_cycles_many` has their last additions.
+
+        Windows (n, axes) and `n_members` (n,) are as there; 0 where additions are apart from the end.
+        """
         ...
 
 
@@ -336,6 +348,18 @@ def end_cycles(costs: Costs, spec: OperatorSpec, windows: AxisSizes, n_members: 
     if spec.epilogue is None:
         return 0
     return costs.epilogue_cycles(spec, n_slots, epilogue_run(spec, windows, n_slots))
+
+
+def fused_cycles(costs: object, spec: OperatorSpec, windows: AxisSizes, n_members: int) -> int:
+    """Return the cycles that a reduction takes less because the end has its last additions; see `FusedCosts`."""
+    if n_members == 1 or not _is_one(costs, FusedCosts):
+        return 0
+    return int(cast(FusedCosts, costs).fused_cycles_many(spec, _row(windows), np.array([n_members]))[0])
+
+
+def sees_fused(costs: object) -> TypeGuard[FusedCosts]:
+    """Return whether under a cost model ends may do the last additions of a reduction."""
+    return _is_one(costs, FusedCosts)
 
 
 def rotates_output(spec: OperatorSpec, plan: OperatorPlan) -> bool:

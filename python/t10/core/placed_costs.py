@@ -28,7 +28,7 @@ class StepLies:
     """How operands of an operator's steps lie.
 
     In order: inputs, the shift buffer where sums grow in it, and accumulators; shift buffer and accumulators; in the
-    end accumulators, epilogue inputs, result.
+    end accumulators, epilogue inputs, result; if the end does the last additions as well, the shift buffer and those.
     `places` are those of the shift buffer and the accumulators where they are not apart, None where that is not known;
     `shift_places` those of the shift buffer and inputs and accumulators, where what rotates is not apart from it.
     `has_zeros`: in the padding of inputs, as far as adding them changes nothing.
@@ -40,6 +40,7 @@ class StepLies:
     places: Places | None = None
     shift_places: Places | None = None
     has_zeros: bool = True
+    fused: Lie | None = None
 
     def without_interleaved(self) -> StepLies:
         """Return how they lie in a memory of which no data reach the interleaved region."""
@@ -49,6 +50,7 @@ class StepLies:
             sub_task=replace(self.sub_task, interleaved=none),
             combine=replace(self.combine, interleaved=none),
             end=replace(self.end, interleaved=none),
+            fused=self.fused and replace(self.fused, interleaved=none),
         )
 
 
@@ -135,4 +137,5 @@ def _lies(
         if is_shift_apart
         else shared_places(places[SHIFT], [places[name] for name in rotatable]),
         has_zeros=not reads_left_over(spec, scheduled.arrivals),
+        fused=lie(SHIFT, accumulator, *later, value) if SHIFT in places else None,
     )

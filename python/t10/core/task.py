@@ -5,7 +5,7 @@ for every point p of the axes that are not in `reduction_axes`:
     acc = (input `first` at p . strides, or the neutral element of combine) if initial else output[p . strides]
     for every point of the reduction axes (that satisfies every selector):
         acc = combine(acc, body(inputs[i] at p . strides of input i))
-    output[p . strides] = acc
+    output[p . strides] = acc, or epilogue(acc, the last inputs at p . strides) where there is one
 ```
 
 Operators, epilogues, fills and the additions of a reduction are all tasks: a sub-task is one or more of them (a
@@ -43,7 +43,8 @@ class Task:
     Operands are numbered inputs first, then the output. `origin` is the global index of the first point per axis, which
     `index` operations of the body and selectors refer to (all 0 where there are none). `first` is the number of an
     input that the body does not read, with which sums begin. `apart` holds pairs of operand numbers, the smaller first,
-    that lie in different memory elements on every core: one bundle may access both.
+    that lie in different memory elements on every core: one bundle may access both. Of a task with an `epilogue` the
+    body hands its first input through, which has the type of `acc`; the epilogue's other inputs are the task's last.
     """
 
     extents: AxisSizes
@@ -57,6 +58,7 @@ class Task:
     origin: AxisSizes = ()
     apart: frozenset[tuple[int, int]] = field(default_factory=frozenset[tuple[int, int]])
     first: int | None = None
+    epilogue: ScalarFunction | None = None
 
     def __post_init__(self) -> None:
         """Refuse rows of unequal length."""
@@ -68,11 +70,23 @@ class Task:
             raise T10Error(f"body of a task takes {self.body.n_inputs} of {len(self.inputs)} inputs")
         if (self.combine == "none") != (not self.reduction_axes) and self.initial:
             raise T10Error("an initial task combines if and only if it has a reduction axis")
+        if self.epilogue is not None and not (self.initial and self.body.is_identity):
+            raise T10Error("a task with an epilogue begins, and combines its first input as it is")
 
     @property
     def operands(self) -> tuple[TaskOperand, ...]:
         """Return inputs in order, then the output."""
         return (*self.inputs, self.output)
+
+    @property
+    def acc_dtype(self) -> str:
+        """Return the type in which contributions are combined."""
+        return self.output.dtype if self.epilogue is None else self.inputs[0].dtype
+
+    @property
+    def n_read(self) -> int:
+        """Return how many inputs are read for every contribution."""
+        return len(self.inputs) - (self.first is not None) if self.epilogue is None else 1
 
     @property
     def parallel_axes(self) -> AxisSizes:

@@ -29,6 +29,7 @@ class VertexNest:
     selectors: tuple[Selector, ...] = ()
     first: int | None = None
     """The number of the operand that combining begins with, where work begins (see `Task`)."""
+    epilogue: ScalarFunction | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +138,7 @@ def _task(
         origin=origin,
         apart=lie.apart,
         first=nest.first if initial else None,
+        epilogue=nest.epilogue,
     )
 
 

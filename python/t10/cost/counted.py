@@ -7,7 +7,7 @@ can, until a plan is placed: then as they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -17,10 +17,10 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.codelets.compile import own_digest
-from t10.codelets.count import cycles_of
 from t10.core.arrays import Bools, Ints
 from t10.core.epilogue_nest import chunk_nests, epilogue_work
 from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.fused_ends import may_fuse
 from t10.core.geometry import chunk_slots_many, partition_elements
 from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
@@ -34,18 +34,19 @@ from t10.core.scalar import constant_text
 from t10.core.sub_task_nest import different_steps, whole_axes
 from t10.core.task import Task
 from t10.core.task_nest import simplified
-from t10.core.vertex_nest import Lie, VertexNest, Work, different_offsets, lying, tasks
+from t10.core.vertex_nest import Lie, lying
 from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
-from t10.cost.counts import KEPT_BOXES, UNKNOWN, Kept, kept_of
+from t10.cost.counts import UNKNOWN, Kept, kept_of
+from t10.cost.fused import FusedEnd, fused_end
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
+from t10.cost.slowest import slowest, sum_of_slowest, task_cycles
 from t10.cost.steps import Steps
 from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
 KEPT_NESTS = 1 << 10
-BESIDE = -1
 _lock = Lock()
 
 
@@ -98,7 +99,7 @@ class CountedSteps:
             box, pace, *windows = parts
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
             task = simplified(lying(task, lie) if lie else task)
-            found = [_cycles(task, own_digest(), each) for each in step_offsets(spec, tuple(windows), pace)]
+            found = [task_cycles(task, each) for each in step_offsets(spec, tuple(windows), pace)]
             known = [each for each in found if each is not None]
             return max(known) if len(known) == len(found) else None
 
@@ -140,7 +141,7 @@ class CountedSteps:
 
         def added(one: Round) -> int | None:
             nest, work = round_nest(dtype, combine, one)
-            return _slowest(nest, work, lie)
+            return slowest(nest, work, lie)
 
         def cycles_of_row(row: AxisSizes) -> int | None:
             apart, (n_members, n_slots) = bool(lie.apart), row
@@ -163,25 +164,55 @@ class CountedSteps:
     def end(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
         """Return the cycles in which accumulators become results, windows (n, axes) of the output.
 
-        `n_members` (n,) cores share a window, each has a chunk; of 0 each has all (`t10.core.costs.WindowCosts`).
+        `n_members` (n,) cores share a window, each has a chunk, or all if negative (`t10.core.costs.WindowCosts`).
         """
-        is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
-        members = np.where(n_members == 0, BESIDE, n_members)
-        table = np.concatenate([members[:, None], np.where(is_output, windows, 1)], axis=1)
-        launch, lie = (
-            self.chip.launch_cycles,
-            self._lie(len(spec.epilogue_inputs) + 2, self.lies and self.lies.end),
-        )
-        taken_over = lie if self.lies else made_of_accumulators(spec, lie)
+        launch = self.chip.launch_cycles
 
         def cycles_of_row(row: AxisSizes) -> int | None:
-            if row[0] > 1:
-                return _chunk_cycles(spec, row[1:], row[0], lie, launch)
-            return _cycles(end(spec, row[1:], lie if row[0] == BESIDE else taken_over), own_digest())
+            found = self._fused(spec, row)
+            return self.end_apart(spec, row) if found is None else found.cycles - launch
 
-        cycles = _each_of(_kept("end", *_ended(spec), lie, taken_over, launch), table, cycles_of_row)
+        cycles = _each_of(self._ends("end", spec), _by_members(spec, windows, n_members), cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
         return self._known(cycles, lambda steps: steps.epilogue(spec, n_slots, runs, n_members))
+
+    def fused(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return what reductions take less because `end` does their last additions."""
+
+        def cycles_of_row(row: AxisSizes) -> int:
+            found = self._fused(spec, row)
+            return 0 if found is None else found.saved
+
+        rows = np.flatnonzero(abs(n_members) > 1)
+        result = np.zeros_like(n_members)
+        table = _by_members(spec, windows[rows], n_members[rows])
+        result[rows] = _each_of(self._ends("fused", spec), table, cycles_of_row)
+        return result
+
+    def _ends(self, what: str, spec: OperatorSpec) -> Kept:
+        """Return what is kept of an operator's ends."""
+        lies = self.lies and (self.lies.combine, self.lies.end, self.lies.fused)
+        return _kept(what, *_ended(spec), spec.combine, self.chip, lies)
+
+    def end_apart(self, spec: OperatorSpec, row: AxisSizes) -> int | None:
+        """Return the cycles of an end that does not add, all launches but one; `row` is members and windows."""
+        n_members, windows, launch = row[0], row[1:], self.chip.launch_cycles
+        lie = self._lie(len(spec.epilogue_inputs) + 2, self.lies and self.lies.end)
+        if n_members > 1:
+            cycles = sum_of_slowest(chunk_nests(spec, windows, n_members), lie, launch)
+            return None if cycles is None else cycles - launch
+        is_taken_over = n_members == 1 and not self.lies
+        return task_cycles(end(spec, windows, made_of_accumulators(spec, lie) if is_taken_over else lie))
+
+    def _fused(self, spec: OperatorSpec, row: AxisSizes) -> FusedEnd | None:
+        """Return what an end takes that adds, None where it does not; `row` is members and windows."""
+        if abs(row[0]) < 2 or not may_fuse(spec):
+            return None
+        apart = replace(self, lies=None).end_apart(spec, row)
+        if apart is None:
+            return None
+        apart += self.chip.launch_cycles
+        return fused_end(self.chip, self.lies, spec, row[1:], row[0], apart, own_digest())
 
     def _lie(self, n_operands: int, given: Lie | None) -> Lie:
         """Return how operands of a step lie: as given, else as well as they can on the chip."""
@@ -224,10 +255,10 @@ def _part_cycles(
     for same, parts in different_steps(spec, plan, whole_axes(spec, plan, has_zeros=has_zeros)):
         cycles: list[int] = []
         for nest, work in parts:
-            slowest = _slowest(nest, work, lie)
-            if slowest is None:
+            found = slowest(nest, work, lie)
+            if found is None:
                 return None
-            cycles.append(launch_cycles + slowest)
+            cycles.append(launch_cycles + found)
         result |= dict.fromkeys(same, tuple(cycles))
     return result
 
@@ -243,7 +274,7 @@ def wrapped_end_cycles(
     nests = epilogue_work(spec, plan, final_positions(plan), is_scattered=is_scattered)
     try:
         with _lock:
-            return _sum_of_slowest(nests, lie, chip.launch_cycles)
+            return sum_of_slowest(nests, lie, chip.launch_cycles)
     except UnsupportedOpError:
         return None
 
@@ -252,6 +283,12 @@ def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[
     """Return (n_slots, runs) by which epilogues over chunks of windows (n, axes) are priced without them."""
     n_slots = chunk_slots_many(partition_elements(spec.output, windows), np.maximum(n_members, 1))
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
+
+
+def _by_members(spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+    """Return members and windows of the output in rows; along other axes, windows do not count."""
+    is_output = np.array([axis in spec.output.axes for axis in range(windows.shape[1])], np.bool_)
+    return np.concatenate([n_members[:, None], np.where(is_output, windows, 1)], axis=1)
 
 
 def _rests(spec: OperatorSpec, boxes: Ints, windows: Ints, *, has_zeros: bool) -> Ints:
@@ -307,7 +344,7 @@ def _ended(spec: OperatorSpec) -> tuple[Hashable, ...]:
 
 def _each(kept: Kept, boxes: Ints, task_of: Callable[[AxisSizes], Task]) -> Ints:
     """Return the cycles of the tasks of boxes (n, axes), each counted once; 0 for empty ones."""
-    return _each_of(kept, boxes, lambda box: _cycles(task_of(box), own_digest()))
+    return _each_of(kept, boxes, lambda box: task_cycles(task_of(box)))
 
 
 def _each_of(kept: Kept, boxes: Ints, cycles: Callable[[AxisSizes], int | None]) -> Ints:
@@ -315,13 +352,6 @@ def _each_of(kept: Kept, boxes: Ints, cycles: Callable[[AxisSizes], int | None])
     rows: list[AxisSizes] = list(map(tuple, boxes.tolist()))
     found = [kept.of(row, lambda row=row: _counted(row, cycles)) for row in rows]
     return np.array(found, np.int64).reshape(len(rows))
-
-
-@lru_cache(maxsize=KEPT_BOXES)
-def _cycles(task: Task, own: str, offsets_bytes: tuple[int, ...] = ()) -> int | None:
-    """Return what `cycles_of` does, once: tasks of different operators may be the same."""
-    del own
-    return cycles_of(task, offsets_bytes)
 
 
 def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
@@ -333,39 +363,3 @@ def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:
     except UnsupportedOpError:
         return UNKNOWN
     return UNKNOWN if found is None else found
-
-
-def _chunk_cycles(
-    spec: OperatorSpec, windows: AxisSizes, n_members: int, lie: Lie, launch_cycles: int
-) -> int | None:
-    """Return the cycles of an epilogue over chunks of windows (axes), all launches but one; None if not known."""
-    cycles = _sum_of_slowest(chunk_nests(spec, windows, n_members), lie, launch_cycles)
-    return None if cycles is None else cycles - launch_cycles
-
-
-def _sum_of_slowest(nests: Iterable[tuple[VertexNest, Work]], lie: Lie, launch_cycles: int) -> int | None:
-    """Return the cycles of nests in a row, launches included, each as long as the core with most to do."""
-    total = 0
-    for nest, work in nests:
-        cycles = _slowest(nest, work, lie)
-        if cycles is None:
-            return None
-        total += launch_cycles + cycles
-    return total
-
-
-def _slowest(nest: VertexNest, work: Work, lie: Lie) -> int | None:
-    """Return the cycles of the core with most to do; None if not known.
-
-    Where a core begins is a word of its vertex: code asks how far indices reach, so all are taken to begin last.
-    """
-    if work.origin is not None:
-        work = replace(work, origin=np.broadcast_to(work.origin.max(axis=0), work.origin.shape))
-    most = 0
-    for chosen, task in tasks(nest, work, lie):
-        for offsets in different_offsets(work, chosen):
-            cycles = _cycles(task, own_digest(), tuple(offsets))
-            if cycles is None:
-                return None
-            most = max(most, cycles)
-    return most

@@ -25,6 +25,7 @@ import numpy as np
 from t10.core.arrays import Bools, Ints
 from t10.core.costs import (
     FirstCosts,
+    FusedCosts,
     GroupCosts,
     PartCosts,
     WindowCosts,
@@ -222,6 +223,12 @@ class CustomCostModel(PlainForms):
         if isinstance(self.base, WindowCosts) and not self._has_own_epilogue(spec):
             return self.base.end_cycles_many(spec, windows, n_members)
         return self.epilogue_cycles_many(spec, *slots_and_runs(spec, windows, n_members))
+
+    def fused_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles that reductions take less because ends do their last additions, where the base says."""
+        if isinstance(self.base, FusedCosts) and not self._has_own_epilogue(spec):
+            return self.base.fused_cycles_many(spec, windows, n_members)
+        return np.zeros_like(n_members)
 
     def exchange_cycles(self, max_bytes: int, fragments: int, *, neighbour: bool) -> int:
         """Return the cycles of one exchange phase; see `CostModel`."""

@@ -179,6 +179,13 @@ class IpuCostModel(PlainForms):
             return self.chunk_cycles_many(spec, *slots_and_runs(spec, windows, n_members), n_members)
         return self.chip.launch_cycles + steps.end(spec, windows, n_members)
 
+    def fused_cycles_many(self, spec: OperatorSpec, windows: Ints, n_members: Ints) -> Ints:
+        """Return the cycles that reductions take less because ends do their last additions."""
+        steps = self._steps
+        if not isinstance(steps, CountedSteps):
+            return np.zeros_like(n_members)
+        return steps.fused(spec, windows, n_members)
+
     def sees_windows(self, spec: OperatorSpec) -> bool:
         """Return whether a bound of steps is higher where windows are no longer than the box: of bounds it is."""
         del spec

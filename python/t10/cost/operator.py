@@ -12,6 +12,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     GroupCosts,
     crossing_cycles,
+    fused_cycles,
     nest_cycles,
     plan_end_cycles,
     sees_shifts,
@@ -47,19 +48,34 @@ def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
     return n_members, n_elements if plan.reduce == "all" else chunk_slots(n_elements, n_members)
 
 
+def members(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return how many cores have sums of the same outputs, as `WindowCosts` ask: negative where each ends with all."""
+    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
+    return -n_members if plan.reduce == "all" and n_members > 1 else n_members
+
+
+def fused_saving(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return the cycles that a reduction takes less because the end has its last additions; 0 where they are apart."""
+    windows = geometry.window_lengths(plan, len(spec.inputs))
+    return fused_cycles(cost, spec, windows, members(spec, plan))
+
+
 def combine_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles in which the partial sums of all cores are combined; 0 where every sum is on one core."""
+    """Return the cycles in which the partial sums of all cores are combined; 0 where every sum is on one core.
+
+    Without the last additions where the end has them.
+    """
     slot = len(spec.inputs)
     n_members = geometry.n_replicas(spec, plan, slot)
     if n_members == 1:
         return 0
     found = cost.combine_cycles(spec, plan) if isinstance(cost, GroupCosts) else None
-    crossing = crossing_cycles(cost, spec, plan)
+    others = crossing_cycles(cost, spec, plan) - fused_saving(cost, spec, plan)
     if found is not None:
-        return found + crossing
+        return found + others
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
     cycles = cost.all_reduce_cycles if plan.reduce == "all" else cost.reduce_cycles
-    return cycles(spec, n_members, n_slots) + crossing
+    return cycles(spec, n_members, n_slots) + others
 
 
 def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:
@@ -67,7 +83,7 @@ def epilogue_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> 
     n_members, n_slots = output_chunk(spec, plan)
     if spec.epilogue is None and n_members == 1 and spec.acc_dtype == spec.output.dtype:
         return 0
-    return plan_end_cycles(cost, spec, plan, 0 if plan.reduce == "all" else n_members, n_slots)
+    return plan_end_cycles(cost, spec, plan, members(spec, plan), n_slots)
 
 
 def nest_shift_cycles(cost: CostModel, spec: OperatorSpec, plan: OperatorPlan) -> int:

@@ -11,7 +11,7 @@ from t10.core.program import ReduceMode
 from t10.core.reduction import Round, all_rounds, groups, scatter_rounds
 from t10.core.vertex_nest import renamed
 from t10.cost import CostModel
-from t10.cost.operator import combine_cycles, output_chunk
+from t10.cost.operator import combine_cycles, fused_saving, output_chunk
 from t10.emit.builder import Builder
 from t10.emit.lowering_context import OperatorContext
 from t10.emit.patterns import moved
@@ -20,8 +20,8 @@ from t10.errors import T10Error
 
 def combine_partials(
     builder: Builder, cost: CostModel, context: OperatorContext, mode: ReduceMode
-) -> list[Step]:
-    """Return how the partial sums of several cores are combined."""
+) -> tuple[list[Step], Round | None]:
+    """Return how the partial sums of several cores are combined, and the round whose parts the epilogue adds."""
     spec, plan = context.spec, context.plan
     n_members, _ = output_chunk(spec, plan)
     if n_members == 1 or spec.combine == "none":
@@ -40,19 +40,24 @@ def combine_partials(
         return [(moved(one.moves, item_bytes), one) for one in made]
 
     kind = builder.kind_of(spec)
-    cycles = combine_cycles(cost, spec, replace(plan, reduce=mode))
+    charged = replace(plan, reduce=mode)
+    cycles = combine_cycles(cost, spec, charged)
+    is_fused = fused_saving(cost, spec, charged) > 0
     steps: list[Step] = []
+    one: Round | None = None
     key = ("reduce", kind, plan, mode, context.output_positions, n_buffer)
-    for number, (made, one) in enumerate(builder.once(key, rounds)):
+    every = builder.once(key, rounds)
+    for number, (made, one) in enumerate(every):
         note = f"partial results of {n_members} cores"
         steps.append(
             builder.exchange(
                 spec.name, "reduce", "", (context.accumulator,), buffer, made, 0 if number else cycles, note
             )
         )
-        # Its cycles are counted with the reduction's, as the cost model does.
-        steps.append(_combine(builder, context, one, buffer))
-    return steps
+        if number < len(every) - 1 or not is_fused:
+            # Its cycles are counted with the reduction's, as the cost model does.
+            steps.append(_combine(builder, context, one, buffer))
+    return steps, one if is_fused else None
 
 
 def _combine(builder: Builder, context: OperatorContext, one: Round, buffer: str) -> Step:

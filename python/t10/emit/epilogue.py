@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from t10.core.epilogue_nest import epilogue_work as nests
+from t10.core.fused_ends import fused, names_of
 from t10.core.vertex_nest import VertexNest, Work, renamed
 from t10.cost import CostModel
 from t10.cost.operator import epilogue_cycles
@@ -25,10 +26,18 @@ def epilogue_work(
         return
     reduced = "scatter" if context.is_scattered else "none" if plan.reduce == "none" else "all"
     charged = replace(plan, reduce=reduced)
-    key = ("epilogue", builder.kind_of(spec), charged, context.output_positions)
-    positions, is_scattered = context.output_positions, context.is_scattered
-    made = builder.once(key, lambda: tuple(nests(spec, plan, positions, is_scattered=is_scattered)))
+    positions, is_scattered, pending = context.output_positions, context.is_scattered, context.pending
+    key = ("epilogue", builder.kind_of(spec), charged, positions, pending is None)
+
+    def make() -> tuple[tuple[VertexNest, Work], ...]:
+        alone = nests(spec, plan, positions, is_scattered=is_scattered)
+        return tuple(alone if pending is None else fused(spec, alone, pending))
+
+    made = builder.once(key, make)
     cycles = epilogue_cycles(cost, spec, charged)
     names = (context.accumulator, *context.epilogue_inputs, context.result)
-    for number, (nest, work) in enumerate(renamed(made, names)):
-        yield nest, work, 0 if number else cycles
+    if pending is not None:
+        names = (builder.shift_buffer(spec.acc_dtype), *names)
+    for number, (nest, work) in enumerate(made):
+        own = names if pending is None else names_of(nest, names)
+        yield *next(iter(renamed([(nest, work)], own))), 0 if number else cycles

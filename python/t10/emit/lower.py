@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 import numpy as np
@@ -152,7 +152,11 @@ class _Lowering:
                 case Shift():
                     steps += shift(self.builder, self.costs[context.spec.name], context, statement)
                 case Reduce(mode):
-                    steps += combine_partials(self.builder, self.costs[context.spec.name], context, mode)
+                    combining, pending = combine_partials(
+                        self.builder, self.costs[context.spec.name], context, mode
+                    )
+                    steps += combining
+                    context = replace(context, pending=pending)
                 case Epilogue():
                     steps += self._epilogue(context)
                 case _:

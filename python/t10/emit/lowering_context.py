@@ -8,6 +8,7 @@ from t10.core import geometry
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.program import Reduce, Shift, Statement
+from t10.core.reduction import Round
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class OperatorContext:
     """Summed axes whose padding holds zeros: sub-tasks run over all of it."""
     is_scattered: bool = False
     """Whether partial results were combined so that every core owns one chunk of its partition."""
+    pending: Round | None = None
+    """The last round of a reduction where its parts have arrived and the epilogue adds them."""
 
     def after(self, statement: Statement) -> OperatorContext:
         """Return the context in which the statement after this one is lowered."""

@@ -25,6 +25,7 @@ from t10.cost.operator import (
     advance_bytes,
     combine_cycles,
     epilogue_cycles,
+    fused_saving,
     home_cycles,
     output_chunk,
 )
@@ -114,8 +115,10 @@ def _after(
         keeps = "all of it" if plan.reduce == "all" else f"{n_slots:,} elements of it"
         text = f"{spec.combine} of {n_partial} partial results, every core ends with {keeps}"
         yield text, _cycles(combine_cycles(cost, spec, plan))
-    if spec.epilogue is not None:
-        yield f"epilogue on {n_slots:,} elements", _cycles(epilogue_cycles(cost, spec, plan))
+    adds = n_partial > 1 and fused_saving(cost, spec, plan) > 0
+    if spec.epilogue is not None or adds:
+        what = " and ".join(["last additions"] * adds + ["epilogue"] * (spec.epilogue is not None))
+        yield f"{what} on {n_slots:,} elements", _cycles(epilogue_cycles(cost, spec, plan))
 
 
 def _term(spec: OperatorSpec, plan: OperatorPlan, term: PhaseTerm) -> str:

@@ -15,6 +15,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.costs import (
     crossing_cycles,
     fill_cycles,
+    fused_cycles,
     overlaps,
     plan_end_cycles,
     rotates_output,
@@ -195,6 +196,9 @@ def reduce(run: Execution, statement: Reduce) -> None:
         per_core = reduce_scatter(memory, spec, plan, accumulator, groups)
         cycles = run.machine.cost.reduce_cycles(spec, n_members, n_slots)
         run.owners = groups
+    signed = -n_members if statement.mode == "all" else n_members
+    windows = geometry.window_lengths(plan, run.output_slot)
+    cycles -= fused_cycles(run.machine.cost, spec, windows, signed)
     cycles += crossing_cycles(run.machine.cost, spec, replace(plan, reduce=statement.mode))
     run.charge("reduce", cycles, per_core * plan.n_cores, per_core)
 
@@ -212,7 +216,9 @@ def epilogue(run: Execution) -> None:
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)
     memory.mark_written(run.result.buffer, plan.n_cores, n_slots * size_bytes(spec.output.dtype))
-    n_members = 0 if plan.reduce == "all" else 1 if run.owners is None else run.owners.members.shape[1]
+    n_members = 1 if run.owners is None else run.owners.members.shape[1]
+    if plan.reduce == "all":
+        n_members = -geometry.n_replicas(spec, plan, run.output_slot)
     modelled = plan_end_cycles(run.machine.cost, spec, plan, n_members, n_slots)
     run.charge("compute", modelled)
     run.is_finished = True

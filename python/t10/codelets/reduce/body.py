@@ -68,7 +68,7 @@ class Body:
     def _accumulator(self) -> Accumulator:
         """Return what suits the combination and its types; raises `Unselectable` where nothing does."""
         task, lanes, result = self.task, self.shape.lanes, self.function.result
-        combine, dtype = task.combine, task.output.dtype
+        combine, dtype = task.combine, task.acc_dtype
         # Partial sums of f16 come as f32, and are rounded once.
         is_partial = combine == "sum" and (self.dtypes[result], dtype) == ("f32", "f16")
         if self.dtypes[result] != dtype and not is_partial:

@@ -107,7 +107,7 @@ class ReferenceWriter:
         self._close()
 
     def _lane(self, lane: str) -> None:
-        task, dtype = self.task, self.task.output.dtype
+        task, dtype = self.task, self.task.acc_dtype
         neutral = cpp_constant(neutral_text(task.combine, dtype), dtype)
         self._line(f"{cpp_type(dtype)} acc = {neutral};")
         for i in self.inputs:
@@ -144,7 +144,7 @@ class ReferenceWriter:
         body = cpp_body(self.task.body, names, [o.dtype for o in self.task.inputs])
         for statement in body.statements:
             self._line(statement)
-        value = combination(self.task.combine, self.task.output.dtype, "acc", f"({body.result})")
+        value = combination(self.task.combine, self.task.acc_dtype, "acc", f"({body.result})")
         self._line(f"acc = {value};")
         self._close()
         for i, stride in per_step.items():
@@ -160,12 +160,27 @@ class ReferenceWriter:
         return f"pace{number}" if per_access == 1 else f"(pace{number} * {per_access})"
 
     def _result(self, out: str) -> None:
-        task, dtype = self.task, self.task.output.dtype
-        value = "acc"
-        if not task.initial:
-            rounded = "float(half(acc))" if dtype == "f16" else "acc"
-            value = combination(task.combine, dtype, f"{cpp_type(dtype)}({out})", rounded)
+        task, dtype = self.task, self.task.acc_dtype
+        value, rounded = "acc", "float(half(acc))" if dtype == "f16" else "acc"
+        if not task.initial or task.first is not None:
+            old = out if task.first is None else f"in{task.first}[w{task.first}]"
+            value = combination(task.combine, dtype, f"{cpp_type(dtype)}({old})", rounded)
+        if task.epilogue is not None:
+            value, dtype = self._ended(value), task.output.dtype
         self._line(f"{out} = {f'half({value})' if dtype == 'f16' else value};")
+
+    def _ended(self, value: str) -> str:
+        """Write the epilogue of a sum; return its result."""
+        task, epilogue = self.task, self.task.epilogue
+        assert epilogue is not None
+        others = self.inputs[len(self.inputs) - (epilogue.n_inputs - 1) :]
+        dtypes = [task.acc_dtype, *(task.inputs[i].dtype for i in others)]
+        rounded = f"float(half({value}))" if task.acc_dtype == "f16" else value
+        names = [rounded, *(f"in{i}[w{i}]" for i in others)]
+        body = cpp_body(epilogue, names, dtypes, prefix="e")
+        for statement in body.statements:
+            self._line(statement)
+        return body.result
 
 
 def reduction_reference(task: Task, shape: Shape, state: State, steps: str, *, walks_outer: bool) -> str:

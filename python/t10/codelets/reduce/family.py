@@ -56,7 +56,7 @@ class ReduceFamily:
         if any(operand.dtype not in COMPUTED for operand in task.operands) or not is_in_words(task):
             return None
         found = shapes(task)
-        in_pieces = self.in_pieces(task, found)
+        in_pieces = self.in_pieces(task, found) if task.epilogue is None else []
         if in_pieces and not is_counted(task):
             return in_pieces[0]
         at_once = (*self.at_once(task, found), *(parts(task) or self.at_once(task, wide_shapes(task))))
@@ -114,7 +114,9 @@ def _pattern(prefix: str, structure: Structure) -> Pattern | None:
     except (Unselectable, UnsupportedOpError):
         return None
     types = "_".join(operand.dtype for operand in task.operands)
-    prefix = f"{prefix}_{shape.mode}_{types}_{task.combine}"
+    then = "" if task.epilogue is None else "_then"
+    prefix = f"{prefix}_{shape.mode}_{types}_{task.combine}{then}"
     summary = f"reduction by {shape.mode}, {shape.lanes} lanes, combine {task.combine}"
+    summary += "" if task.epilogue is None else ", then an epilogue"
     codelet = named_codelet(prefix, "multi", generator.state.fields, assembly, cpp_reference, summary)
     return Pattern(codelet, generator.state.words, generator.scratch_bytes)

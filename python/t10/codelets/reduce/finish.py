@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from t10.codelets.body.code import Code
@@ -11,7 +11,9 @@ from t10.codelets.loops.combining import INTEGERS, TRUTHS
 from t10.codelets.loops.memory import LOADS
 from t10.codelets.reduce.accumulators import combined
 from t10.codelets.reduce.body import Body
+from t10.codelets.reduce.epilogue import InPlace, with_epilogue
 from t10.codelets.reduce.layout import RegisterLayout
+from t10.core.dtypes import size_bytes
 
 PART_TYPES = frozenset({"i1", "i8", "ui8", "i16", "ui16"})
 """Integers smaller than a word."""
@@ -63,9 +65,7 @@ def finished(body: Body, layout: RegisterLayout, *, loads_word: bool) -> Finish:
     is_stored = is_whole or is_word
     steps_out = is_whole and layout.steps_out and OUT in layout.homes.register
     results: list[Slice] = []
-    old = () if task.initial else _old(layout, code)
-    for part, read in enumerate(_results(body, layout, code)):
-        result = read if task.initial else _with_old(layout, code, old[part], read)
+    for part, result in enumerate(_ended(body, layout, code)):
         if is_stored and not steps_out:
             store = "st64" if result.width == 2 else "st32"
             text = f"{store} {{}}, {layout.out_register}, $mzero, {part}"
@@ -78,6 +78,21 @@ def finished(body: Body, layout: RegisterLayout, *, loads_word: bool) -> Finish:
     if steps_out:
         advanced |= {layout.out}
     return Finish(code, tuple(results), is_stored, advanced, around)
+
+
+def _ended(body: Body, layout: RegisterLayout, code: Code) -> Iterator[Slice]:
+    """Add all that is computed of an output; return vectors of results, one by one as they are taken."""
+    begins = layout.task.initial and layout.task.first is None
+    old = () if begins else _old(layout, code)
+    sums = (
+        read if begins else _with_old(layout, code, old[part], read)
+        for part, read in enumerate(_results(body, layout, code))
+    )
+    if layout.task.epilogue is None:
+        yield from sums
+        return
+    lanes = layout.shape.lanes if layout.shape.mode == "columns" else 1
+    yield from with_epilogue(layout.task, code, tuple(sums), lanes, InPlace(layout))
 
 
 def _word_around(layout: RegisterLayout, code: Code) -> WordAround:
@@ -94,9 +109,9 @@ def _results(body: Body, layout: RegisterLayout, code: Code) -> Iterable[Slice]:
     """Add reading the accumulator, one by one as they are taken; return vectors of outputs, or one of them."""
     task = layout.task
     if layout.shape.mode == "columns":
-        return body.accumulator.vectors(code, task.output.dtype)
+        return body.accumulator.vectors(code, task.acc_dtype)
     result = body.accumulator.folded(code)
-    if task.output.dtype == "f16" and task.combine == "sum":
+    if task.acc_dtype == "f16" and task.combine == "sum":
         return (code.aux("f32tof16", code.new("a"), result),)
     if task.output.dtype in PART_TYPES and task.initial:
         # Storing changes the register.
@@ -105,24 +120,28 @@ def _results(body: Body, layout: RegisterLayout, code: Code) -> Iterable[Slice]:
 
 
 def _old(layout: RegisterLayout, code: Code) -> tuple[Slice, ...]:
-    """Add loading what the output held: vector by vector, or one element."""
-    dtype, out = layout.task.output.dtype, layout.out_register
+    """Add loading what the output held, or what sums begin with: vector by vector, or one element."""
+    task = layout.task
+    dtype, first = task.acc_dtype, task.first
+    out, stream = (
+        (layout.out_register, OUT) if first is None else (layout.still_pointers[first], f"in{first}")
+    )
     is_vector = layout.shape.mode == "columns"
     if dtype in ("f16", "f32"):
-        n_bytes = layout.shape.lanes * layout.sizes[layout.out] if is_vector else 0
+        n_bytes = layout.shape.lanes * size_bytes(dtype) if is_vector else 0
         width = 2 if n_bytes >= WORD_BYTES else 1
         load = "ld64" if width == 2 else "ld32" if is_vector or dtype == "f32" else "ldb16"
         loaded = tuple(code.new("a", width) for _ in range(max(1, n_bytes // WORD_BYTES)))
     else:
         load, loaded = LOADS[dtype], (code.new("m"),)
     for part, target in enumerate(loaded):
-        code.add(f"{load} {{}}, {out}, $mzero, {part}", "o", target, is_main=True, streams=(OUT,))
+        code.add(f"{load} {{}}, {out}, $mzero, {part}", "o", target, is_main=True, streams=(stream,))
     return loaded
 
 
 def _with_old(layout: RegisterLayout, code: Code, old: Slice, result: Slice) -> Slice:
     """Add combining a result with what the output held."""
-    task, dtype = layout.task, layout.task.output.dtype
+    task, dtype = layout.task, layout.task.acc_dtype
     if dtype not in ("f16", "f32"):
         table = TRUTHS if dtype == "i1" else INTEGERS
         return code.main(table[task.combine], code.new("m"), old, result)

@@ -106,7 +106,9 @@ class Generator:
         begin = self.body.per_output.instructions
         write = writer.prepared(begin, pipeline, inner.instructions, n_outer)
         # Reading the accumulators takes long: the next output's loads and stores do something meanwhile.
-        waits = self.shape.mode == "columns" and uses_accumulators(self.body.accumulator)
+        has_code = self.task.epilogue is not None and bool(self.task.epilogue.ops)
+        is_long = uses_accumulators(self.body.accumulator) or has_code
+        waits = self.shape.mode == "columns" and is_long
         if not waits or pipeline is not None or n_outer or not self.control.is_simple:
             return registers, write, None
         return registers, write, writer.two_prepared([*begin, *inner.instructions])

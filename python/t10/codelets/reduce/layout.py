@@ -101,7 +101,7 @@ class RegisterLayout:
         """Add the pointers to the state."""
         task = self.task
         for i, operand in enumerate(task.inputs):
-            word, is_wide = Pointer(i), self.shape.is_wide
+            word, is_wide = Pointer(i), self.shape.is_wide and i < task.n_read
             self.state.pointer(f"in{i}", "in", word, operand.dtype, self.alignment(i), is_interleaved=is_wide)
         kind: FieldKind = "out" if task.initial else "inout"
         self.state.pointer("out", kind, Pointer(self.out), task.output.dtype, self.alignment(self.out))
@@ -114,7 +114,7 @@ class RegisterLayout:
             if number == self.out
             else self.shape.level_of_input(number) == PER_LANE
         )
-        most = WIDE_BYTES if self.shape.is_wide and number != self.out else 8
+        most = WIDE_BYTES if self.shape.is_wide and number < self.task.n_read else 8
         return min(most, size * self.shape.lanes) if is_vector else min(size, WORD_BYTES)
 
     def _homes(self) -> RegisterHomes:

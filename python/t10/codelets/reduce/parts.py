@@ -18,6 +18,7 @@ from functools import lru_cache
 from t10.codelets.assembly import Assembly
 from t10.codelets.digest import named_codelet
 from t10.codelets.nest import Level, levels
+from t10.codelets.reduce.parts_then import parts_then
 from t10.core.codelet import Codelet, Compiled, Field, Pointer
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -40,13 +41,22 @@ CPP = {"f32": "float", "f16": "half"}
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the text depends on: the parts, whether sums begin, and where they lie; `has_half` of the last vector."""
+    """What the text depends on: the parts, whether sums begin, and where they lie; `has_half` of the last vector.
+
+    With `has_first` what is there is an operand of its own, not the output.
+    """
 
     dtype: str
     n_parts: int
     initial: bool
     is_wide: bool
     has_half: bool
+    has_first: bool = False
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """Return the names of the pointers."""
+        return ("in", "own", "out") if self.has_first else ("in", "out")
 
     @property
     def loads(self) -> list[tuple[str, str]]:
@@ -80,7 +90,12 @@ def parts(task: Task) -> tuple[Compiled, ...]:
     loops = levels(task)
     if task.combine != "sum" or task.selectors or [loop.is_reduction for loop in loops] != [False, True]:
         return ()
-    if len(task.inputs) != 1 or not task.body.is_identity or not _lie(task.inputs[0], task.output):
+    if task.n_read != 1 or not task.body.is_identity:
+        return ()
+    is_copy = task.epilogue is not None and task.epilogue.is_identity and task.epilogue.n_inputs == 1
+    if task.epilogue is not None and not (is_copy and task.acc_dtype == task.output.dtype):
+        return parts_then(task, *loops)
+    if not all(_lie(task.inputs[0], operand) for operand in task.operands[1:]):
         return ()
     return _compiled(task, *loops)
 
@@ -94,27 +109,38 @@ def _lie(source: TaskOperand, sums: TaskOperand) -> bool:
 def _compiled(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]:
     output, size = task.output, size_bytes(task.output.dtype)
     step_bytes, n_bytes = found.strides[0] * size, columns.extent * size
-    if columns.strides != (1, 1) or step_bytes % WIDE_BYTES or n_bytes % LOAD_BYTES:
+    if set(columns.strides) != {1} or step_bytes % WIDE_BYTES or n_bytes % LOAD_BYTES:
         return ()
     if not LEAST_PARTS <= found.extent <= MOST_PARTS:
         return ()
     n_vectors, has_half = -(-n_bytes // WIDE_BYTES), n_bytes % WIDE_BYTES > 0
-    is_wide = output.is_interleaved and output.align_bytes >= WIDE_BYTES
-    kind = _Kind(output.dtype, found.extent, task.initial, is_wide or task.initial, has_half)
+    there = output if task.first is None else task.inputs[task.first]
+    is_wide, initial = there.is_interleaved and there.align_bytes >= WIDE_BYTES, _begins(task)
+    kind = _Kind(output.dtype, found.extent, initial, is_wide or initial, has_half, task.first is not None)
     share, rest = divmod(n_vectors, N_WORKERS)
     pace = step_bytes // WIDE_BYTES
     numbers = (share - 1, rest, pace, N_WORKERS - (found.extent - 1) * pace)
     half = ((n_vectors - 1) % N_WORKERS,) if kind.has_half else ()
-    return (Compiled(_codelet(kind), (Pointer(0), Pointer(1), *numbers, *half)),)
+    pointers = (Pointer(number) for number in range(len(task.operands)))
+    return (Compiled(_codelet(kind), (*pointers, *numbers, *half)),)
+
+
+def _begins(task: Task) -> bool:
+    """Return whether there is nothing that parts are added to."""
+    return task.initial and task.first is None
 
 
 @lru_cache(maxsize=1024)
 def _codelet(kind: _Kind) -> Codelet:
     is_wide = kind.is_wide and not kind.initial
     out_bytes = WIDE_BYTES if is_wide else LOAD_BYTES
+    is_out = kind.initial or kind.has_first
     fields = (
         Field("in", "in", kind.dtype, WIDE_BYTES, is_interleaved=True),
-        Field("out", "out" if kind.initial else "inout", kind.dtype, out_bytes, is_wide),
+        *([Field("own", "in", kind.dtype, out_bytes, is_wide)] if kind.has_first else []),
+        Field("out", "out", kind.dtype, LOAD_BYTES)
+        if is_out
+        else Field("out", "inout", kind.dtype, out_bytes, is_wide),
         *(Field(name, "i32") for name in kind.numbers),
     )
     summary = f"sums of {kind.n_parts} parts, 16 bytes at a time"
@@ -142,7 +168,7 @@ def _assembly(kind: _Kind) -> Assembly:
 
 def _share(text: Assembly, kind: _Kind) -> None:
     """Add what finds a worker's vectors: $m2 of them but one; $m3 where parts, $m5 and $m8 where sums begin."""
-    place = {name: number for number, name in enumerate(("in", "out", *kind.numbers))}
+    place = {name: number for number, name in enumerate((*kind.pointers, *kind.numbers))}
     half = (
         [f"ld32 $m6, $mvertex_base, $mzero, {place['half_of']}", "cmpeq $m6, $m0, $m6"]
         if kind.has_half
@@ -161,7 +187,12 @@ def _share(text: Assembly, kind: _Kind) -> None:
         "add $m3, $m3, $m1",
         f"ld32 $m5, $mvertex_base, $mzero, {place['out']}",
         "add $m5, $m5, $m1",
-        *([] if kind.initial else ["mov $m8, $m5"]),
+        *([] if kind.initial or kind.has_first else ["mov $m8, $m5"]),
+        *(
+            [f"ld32 $m8, $mvertex_base, $mzero, {place['own']}", "add $m8, $m8, $m1"]
+            if kind.has_first
+            else []
+        ),
         *half,
         f"ld32 $m4, $mvertex_base, $mzero, {place['pace']}",
     ):
@@ -171,13 +202,13 @@ def _share(text: Assembly, kind: _Kind) -> None:
 
 def _reference(kind: _Kind) -> str:
     """Return the C++ reference: the same sums by the same workers."""
-    lanes, cpp = kind.lanes, CPP[kind.dtype]
+    lanes, cpp, there = kind.lanes, CPP[kind.dtype], "own" if kind.has_first else "out"
     return f"""\
 const long columns = {lanes} * ({N_WORKERS} * (long(more) + 1) + rest){f" - {lanes // 2}" if kind.has_half else ""};
 (void)jump;{" (void)half_of;" if kind.has_half else ""}
 for (long first = {lanes} * long(worker); first < columns; first += {lanes * N_WORKERS})
   for (long c = first; c < first + {lanes} && c < columns; ++c) {{
-    float sum = 0.0f{"" if kind.initial else " + float(out[c])"};
+    float sum = 0.0f{"" if kind.initial else f" + float({there}[c])"};
     for (long part = 0; part < {kind.n_parts}; ++part)
       sum += float(in[part * {lanes} * long(pace) + c]);
     out[c] = {cpp}(sum);

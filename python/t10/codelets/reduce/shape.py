@@ -106,7 +106,9 @@ class Shape:
 
 def wide_shapes(task: Task) -> tuple[Shape, ...]:
     """Return the ways to walk a task that take 16 bytes at once, if there are any: they are worth a count."""
-    if not has_wide_sums(tuple([operand.dtype for operand in task.operands]), task.combine):
+    if not has_wide_sums(
+        (*(operand.dtype for operand in task.inputs[: task.n_read]), task.acc_dtype), task.combine
+    ):
         return ()
     if not _is_plain(task) or not task.inputs[0].is_interleaved:
         return ()
@@ -168,7 +170,7 @@ def _slots_of_step(shape: Shape, task: Task) -> int:
             loads += -(-shape.lanes * size_bytes(operand.dtype) // ACCESS_BYTES)
     if _is_plain(task):
         # What instructions drop NaNs, another one watches for.
-        return max(1, loads) * (2 if task.combine in ("max", "min") and is_float(task.output.dtype) else 1)
+        return max(1, loads) * (2 if task.combine in ("max", "min") and is_float(task.acc_dtype) else 1)
     pairs = -(-shape.lanes // 2)
     computed = pairs
     for op in task.body.ops:
@@ -251,7 +253,7 @@ def _most_lanes(task: Task) -> int:
 def _is_plain(task: Task) -> bool:
     """Return whether a body hands its only input through, widened or not."""
     is_through = not task.body.ops or [op.opcode for op in task.body.ops] == ["arith.extf"]
-    return len(task.inputs) == 1 and is_through
+    return task.n_read == 1 and is_through
 
 
 def _is_aligned(task: Task, along: Level, rest: list[Level], lanes: int, *, is_stored: bool = False) -> bool:

@@ -36,6 +36,8 @@ class Structure:
     body: ScalarFunction
     combine: Combine
     initial: bool
+    first: int | None
+    epilogue: ScalarFunction | None
     n_axes: int
     mode: Mode
     lanes: int
@@ -62,6 +64,8 @@ class Structure:
             body=self.body,
             reduction_axes=tuple(range(self.n_axes)),
             initial=self.initial,
+            first=self.first,
+            epilogue=self.epilogue,
         )
         first = 2 if self.is_dealt else MOST_DEALT + 1
         parallel = tuple(
@@ -95,6 +99,8 @@ def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int
         body=task.body,
         combine=task.combine,
         initial=task.initial,
+        first=task.first,
+        epilogue=task.epilogue,
         n_axes=len(task.extents),
         mode=shape.mode,
         lanes=shape.lanes,

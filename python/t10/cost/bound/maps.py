@@ -16,6 +16,8 @@ import numpy as np
 from t10.codelets.count import cycles_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
+from t10.core.fused_ends import FLOATS, OPCODES, with_addition
+from t10.core.scalar import identity
 from t10.core.tile import N_WORKERS
 from t10.core.vertex_nest import Lie
 from t10.cost.bound.columns import Boxes, Column, chosen, product
@@ -143,14 +145,23 @@ def _apart_slots(one: Map, points: Column) -> Column:
 
 
 def addition_bound(spec: OperatorSpec, n_slots: Column) -> Column | None:
-    """Return cycles that no addition of one part of `n_slots` elements to what is there falls below."""
+    """Return cycles that no addition of one part of `n_slots` elements to what is there falls below.
+
+    Where the epilogue does it, the sum need not take the place of what was there.
+    """
     part = combine_operator(spec.acc_dtype, spec.combine)
-    one = Map.of(part.body, (part.output, part.output), part.extents, spec.combine)
-    costs = aligned_costs(one)
-    if not costs:
-        return None
-    slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in costs]) - SHORT_SLOTS
-    return LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots, n_slots)
+    ways = [Map.of(part.body, (part.output, part.output), part.extents, spec.combine)]
+    if spec.combine in OPCODES and spec.acc_dtype in FLOATS:
+        added = with_addition(identity(), spec.combine, spec.acc_dtype)
+        ways.append(Map.of(added, (part.output,) * 3, part.extents, "none"))
+    found: list[Column] = []
+    for one in ways:
+        costs = aligned_costs(one)
+        if not costs:
+            return None
+        slots = reduce(np.minimum, [_slots(one, each, n_slots, is_aligned=True) for each in costs])
+        found.append(LAUNCH_CYCLES + SLOT_CYCLES * _or_alone(one, slots - SHORT_SLOTS, n_slots))
+    return reduce(np.minimum, found)
 
 
 def window_map_bound(spec: OperatorSpec, n_slots: Column, runs: Column) -> Column | None:

@@ -22,7 +22,7 @@ from t10.core.schedule import ScheduledOperator, Wish
 from t10.core.shift_rounds import shift_elements
 from t10.core.vertex_nest import Lie
 from t10.cost import CostModel
-from t10.cost.operator import n_advances, operator_cycles, output_chunk
+from t10.cost.operator import fused_saving, n_advances, operator_cycles, output_chunk
 from t10.plan.memory.allocation import Request
 from t10.plan.memory.levels import operand_slots
 
@@ -78,6 +78,7 @@ class Wishes:
             "sub_task": (*arrivals[: len(spec.inputs)], *first, *_sums(spec), accumulator),
             "combine": (SHIFT, accumulator),
             "end": (accumulator, *later, value),
+            "fused": (SHIFT, accumulator, *later, value),
         }
         for step, operands, cycles in self._losses[key]:
             wished = tuple(dict.fromkeys(names[step][n] for n in operands))
@@ -87,21 +88,29 @@ class Wishes:
 
 def _losses(lying: Callable[[StepLies], CostModel], spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Loss]:
     """Yield which step loses how many cycles where an operand is not interleaved, or two of them are not apart."""
-    numbers = {"sub_task": n_nest_operands(spec), "combine": 2, "end": len(spec.epilogue_inputs) + 2}
+    n_ended = len(spec.epilogue_inputs) + 2
+    numbers = {"sub_task": n_nest_operands(spec), "combine": 2, "end": n_ended, "fused": n_ended + 1}
     best = {step: Lie.best(n) for step, n in numbers.items()}
+    is_fused = fused_saving(lying(_lies(best)), spec, plan) > 0
 
     def cycles(lies: Mapping[str, Lie]) -> int:
-        found = operator_cycles(lying(StepLies(lies["sub_task"], lies["combine"], lies["end"])), spec, plan)
+        found = operator_cycles(lying(_lies(lies)), spec, plan)
         return found.compute + found.reduce
 
     least = cycles(best)
     for step, lie in best.items():
+        if step == ("end" if is_fused else "fused"):
+            continue
         for number in sorted(lie.interleaved):
             worse = replace(lie, interleaved=lie.interleaved - {number})
             yield step, (number,), 1 + cycles({**best, step: worse}) - least
         for pair in sorted(lie.apart):
             worse = replace(lie, apart=lie.apart - {pair})
             yield step, pair, 1 + cycles({**best, step: worse}) - least
+
+
+def _lies(lies: Mapping[str, Lie]) -> StepLies:
+    return StepLies(lies["sub_task"], lies["combine"], lies["end"], fused=lies["fused"])
 
 
 def exchange_wishes(

@@ -22,6 +22,7 @@ from t10.core.costs import (
     overlaps,
     plan_end_cycles,
     rotating_fill_cycles,
+    sees_fused,
     sees_parts,
     sees_shifts,
     sees_windows,
@@ -126,6 +127,7 @@ def evaluate(
     if is_whole is not None and is_whole.any():
         reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
         chunk = np.where(is_whole, n_out, chunk)
+    reduce -= _fused(spec, cost, out_windows, members, is_whole)
     active_bytes += result_bytes(spec, n_out, chunk, members)
     compute = compute_cycles(spec, cost, lengths, ft, members, is_whole)
     shift = _shifts_by_bytes(spec, cost, lengths, ft, advance)
@@ -268,7 +270,7 @@ def _seams(
             plan = replace(plan, reduce="all") if is_all else plan
             n_members, n_slots = output_chunk(spec, plan)
             windows = window_lengths(plan, len(spec.inputs))
-            asked = 0 if plan.reduce == "all" else n_members, n_slots
+            asked = -n_members if plan.reduce == "all" else n_members, n_slots
             total[row] = plan_end_cycles(cost, spec, plan, *asked) - end_cycles(cost, spec, windows, *asked)
     return total
 
@@ -306,9 +308,21 @@ def _ends(spec: OperatorSpec, cost: WindowCosts, windows: Ints, members: Ints, i
     total = np.zeros(len(windows), np.int64)
     is_needed = spec.epilogue is not None or spec.acc_dtype != spec.output.dtype
     rows = np.flatnonzero(is_needed | (members > 1))
-    n_members = members if is_whole is None else np.where(is_whole & (members > 1), 0, members)
+    n_members = _signed(members, is_whole)
     total[rows] = cost.end_cycles_many(spec, windows[rows], n_members[rows])
     return total
+
+
+def _fused(spec: OperatorSpec, cost: CostModel, windows: Ints, members: Ints, is_whole: Mask | None) -> Ints:
+    """Return the cycles that reductions take less because ends have their last additions."""
+    if not sees_fused(cost):
+        return np.zeros_like(members)
+    return cost.fused_cycles_many(spec, windows, _signed(members, is_whole))
+
+
+def _signed(members: Ints, is_whole: Mask | None) -> Ints:
+    """Return members as `t10.core.costs.WindowCosts` ask for them: negative where each ends with all."""
+    return members if is_whole is None else np.where(is_whole & (members > 1), -members, members)
 
 
 def _shifts_by_bytes(spec: OperatorSpec, cost: CostModel, lengths: Ints, ft: Ints, advance: Ints) -> Ints:

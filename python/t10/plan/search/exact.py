@@ -16,6 +16,7 @@ from t10.core.costs import (
     box_cycles,
     crossing_cycles,
     end_cycles,
+    fused_cycles,
     links_of,
     nest_cycles,
     overlaps,
@@ -297,7 +298,7 @@ class ExactPrices:
             sums = n_members, n_slots
             if sums not in self.reductions:
                 self.reductions[sums] = self.cost.reduce_cycles(spec, *sums)
-            reduction = self.reductions[sums]
+            reduction = self.reductions[sums] - fused_cycles(self.cost, spec, windows, n_members)
         elif spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
             return 0
         n_own = chunk_slots(n_slots, n_members)
