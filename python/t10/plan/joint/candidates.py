@@ -149,9 +149,9 @@ class Candidates:
             self.is_counted[numbers] = True
 
     def portable(self) -> Candidates:
-        """Return the candidates without what only this process can count or ask for."""
-        is_counted = self.is_counted if self.moved is None else self.is_counted.copy()
-        return replace(self, cycles=self.cycles.copy(), is_counted=is_counted, readings={}, moved=None)
+        """Return a copy of the candidates without what only this process can count or ask for."""
+        cycles, is_counted = self.cycles.copy(), self.is_counted.copy()
+        return replace(self, cycles=cycles, is_counted=is_counted, readings={}, moved=None)
 
     def least(self, cost: CostModel, values: Ints, most: int, kinds: Ints | None) -> Ints:
         """Return at most so many candidates of least cycles and `values`, and the best of each kind; all counted."""

@@ -43,9 +43,6 @@ from t10.plan.search.evaluate import evaluate
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 
-WORTH_COMPLETING = 1.1
-"""Choices estimated to take up to this factor more than the best are made states: estimates are that wrong."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
@@ -121,7 +118,6 @@ class Marginals:
 
     def refresh(self) -> None:
         """Find the marginals anew from what has been counted meanwhile."""
-        self._best_behind: dict[tuple[int, int], Ints] = {}
         least: dict[int, Ints] = {}
         for step, values in enumerate(self._passed()):
             found = self.by_step[step]
@@ -157,7 +153,7 @@ class Marginals:
         return self.plans(step, found.least(self.context.cost, values, most, kinds))
 
     def count_best(self, most: int, *, of_each_size: bool) -> None:
-        """Count what `best` counts of every operator, side by side; what moves through views is left for it to count."""
+        """Count what `best` counts of every operator, side by side, but for what moves through views."""
         cost = self.context.cost
         calls: dict[tuple[int, bool], tuple[Candidates, Ints, Ints | None]] = {}
         for step, found in enumerate(self.by_step):
@@ -172,34 +168,6 @@ class Marginals:
         )
         candidates = [found for found, *_ in calls.values()]
         make_all(work, lambda number, counted: candidates[number].learn(*counted))
-
-    def completions(self) -> list[Ints]:
-        """Return, by operator, the candidates of good whole choices: the best with each size of each operator.
-
-        An operator may gain from fewer cores only where those around it run on as many.
-        """
-        found: list[set[int]] = [set() for _ in self.by_step]
-        for step, candidates in enumerate(self.by_step):
-            if candidates is None:
-                continue
-            values, kinds = self.of(step), self._kinds(step)
-            order = np.argsort(values, kind="stable")
-            best = order[np.unique(kinds[order], return_index=True)[1]]
-            for number in best[values[best] <= values.min() * WORTH_COMPLETING].tolist():
-                self._complete(step, number, found)
-        return [np.array(sorted(numbers), np.int64) for numbers in found]
-
-    def _complete(self, step: int, number: int, found: Sequence[set[int]]) -> None:
-        """Add a candidate and those of all operators around it that a choice with it has at best."""
-        waiting = [(step, -1, number)]
-        while waiting:
-            step, parent, number = waiting.pop()
-            found[step].add(number)
-            waiting += [
-                (near, step, int(self._best_behind[near, step][number]))
-                for near, *_ in self._neighbours[step]
-                if near != parent
-            ]
 
     def _kinds(self, step: int) -> Ints:
         """Return what kind of size each candidate has; those of inputs others read too also have that of a cut."""
@@ -377,16 +345,9 @@ class Marginals:
         _, of_sender, of_receiver, table = next(
             each for each in self._neighbours[sender] if each[0] == receiver
         )
-        order = np.argsort(values, kind="stable")
-        classes, first = np.unique(of_sender[order], return_index=True)
-        best = np.zeros(table.shape[0], np.int64)
-        best[classes] = order[first]
         least = np.full(table.shape[0], NEVER, np.int64)
-        least[classes] = values[best[classes]]
-        sums = least[:, None] + table
-        chosen = sums.argmin(axis=0)
-        self._best_behind[sender, receiver] = best[chosen][of_receiver]
-        found: Ints = np.take_along_axis(sums, chosen[None], axis=0)[0][of_receiver]
+        np.minimum.at(least, of_sender, values)
+        found: Ints = (least[:, None] + table).min(axis=0)[of_receiver]
         return found
 
 

@@ -24,7 +24,7 @@ from t10.plan.joint.marginals import Marginals, alone
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
-from t10.plan.search.alternatives import alternatives, evaluate_plans
+from t10.plan.search.alternatives import alternatives, evaluate_plans, with_results_first
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan, lying_plan
@@ -38,8 +38,8 @@ class Breadth:
     """How many states an operator has at most.
 
     Of its front, of plans without rotation by their marginals (and the best of each size), of plans that
-    follow a producer, and a reader. If it `is_full`, whole choices of good estimates are among the states of all
-    operators, and plans follow and lead twice, so that a chain can change as a whole.
+    follow a producer, and a reader. If it `is_full`, plans follow and lead twice, and of each number of cores one that
+    lies as several operands do is among them, so that a chain can change as a whole.
     """
 
     of_front: int
@@ -79,7 +79,7 @@ NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
 
-VERY_FEW, SMALL_ELEMENTS = 16, 1 << 17
+VERY_FEW, SMALL_ELEMENTS = 8, 1 << 17
 """Models of so few operators, none of which reads more elements of a tensor, take little time to plan."""
 LARGE_ELEMENTS = 4_000_000
 """What moves between operators is counted pair by pair; with results larger than this, fewer states are compared."""
@@ -173,7 +173,6 @@ def _ranked_states(
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
             kept_by_front[id(front)][plan] = None
-    completions = marginals.completions() if breadth.is_full else []
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
         makers = _makers(context, spec, step_by_value)
         sharing = [(n, first) for (reader, n), first in readings.items() if reader == step]
@@ -192,8 +191,6 @@ def _ranked_states(
                     each.plan: each
                     for each in marginals.best(step, breadth.of_candidates, of_each_size=breadth.of_each_size)
                 }
-                if completions and completions[step].size:
-                    chosen |= {each.plan: each for each in marginals.plans(step, completions[step])}
                 offered = _offered(context, spec, makers, result)
                 chosen |= _fastest(prices, marginals, step, offered, chosen, breadth.following)
                 for number, first in sharing:
@@ -219,12 +216,14 @@ def _with_following(
     """Return the states and those that follow a state of a producer that has become one since."""
     context, result = prices.context, list(states)
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
+    interned: dict[tuple[int, States], States] = {}
     for step, spec in enumerate(context.graph.operators):
         if options.forced_for(spec.name) is None:
             own = {priced.plan: priced for priced in result[step]}
             offered = _offered(context, spec, _makers(context, spec, step_by_value), result)
             found = _fastest(prices, marginals, step, offered, own, prices.breadth.following)
-            result[step] = _ordered(own | found | _other_sums(prices, step, found))
+            priced = _ordered(own | found | _other_sums(prices, step, found))
+            result[step] = interned.setdefault((id(prices.fronts[step]), priced), priced)
     return tuple(result)
 
 
@@ -341,7 +340,10 @@ def _fastest(
 def _other_sums(
     prices: _Prices, step: int, states: Mapping[OperatorPlan, CostedPlan]
 ) -> dict[OperatorPlan, CostedPlan]:
-    """Return the plans that combine partial sums of states the other way and are not among them."""
+    """Return the plans that combine partial sums of states the other way and are not among them.
+
+    If the breadth is full, also those whose cores are numbered as readers on few cores want them.
+    """
     context, spec = prices.context, prices.context.graph.operators[step]
     pairs = [
         (priced, plan) for priced in states.values() for plan in alternatives(spec, priced.plan, context.chip)
@@ -355,7 +357,12 @@ def _other_sums(
             if other.plan not in states and _may_pay(context, spec, priced, other)
         ]
         pairs = [(priced, other.plan) for priced, other in paying]
-    return {other.plan: other for _, other in paying}
+    found = {other.plan: other for _, other in paying}
+    if prices.breadth.is_full:
+        turned = [with_results_first(spec, plan) for plan in (*states, *found)]
+        priced = prices.of(step, [plan for plan in turned if plan is not None and plan not in states])
+        found |= {each.plan: each for each in priced}
+    return found
 
 
 def _ordered(chosen: Mapping[OperatorPlan, CostedPlan]) -> States:

@@ -19,7 +19,9 @@ from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
 from t10.cost.operator import output_chunk
+from t10.plan.search.alignment import align_pace
 from t10.plan.search.evaluate import Evaluation, evaluate
+from t10.plan.search.placement import place
 
 
 def alternatives(spec: OperatorSpec, plan: OperatorPlan, chip: ChipSpec) -> tuple[OperatorPlan, ...]:
@@ -33,6 +35,18 @@ def alternatives(spec: OperatorSpec, plan: OperatorPlan, chip: ChipSpec) -> tupl
     if n_members == 1 or (n_members - 1) * size_bytes(spec.acc_dtype) > chip.shift_buffer_bytes:
         return ()
     return (replace(plan, reduce="all"),)
+
+
+def with_results_first(spec: OperatorSpec, plan: OperatorPlan) -> OperatorPlan | None:
+    """Return an all-reduce plan without rotation whose first cores have every part of the result, each once.
+
+    A reader that runs on so few cores then has it in place. None where the plan numbers its cores so, or rotates.
+    """
+    order = sorted(plan.core_order, key=lambda axis: (plan.f_op[axis] > 1, axis not in spec.reduction_axes))
+    if plan.reduce != "all" or max(plan.steps) > 1 or tuple(order) == plan.core_order:
+        return None
+    found = place(spec, plan.f_op, plan.ft, align_pace(spec, plan.f_op, plan.ft), tuple(order))
+    return None if found is None else replace(found, reduce="all")
 
 
 def evaluate_plans(spec: OperatorSpec, cost: CostModel, plans: Sequence[OperatorPlan]) -> Evaluation:
