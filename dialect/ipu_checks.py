@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from t10.core.codelet import POINTERS
+from t10.core.dtypes import size_bytes
 from t10.dialect.attributes import int_tuple, required, required_int, to_python
 from t10.dialect.ipu_base import array_of, inner
 from t10.dialect.mlir import ir
@@ -100,8 +102,12 @@ States = dict[int, tuple[str, int, object]]
 """By the address of words: a compute set whose vertices have them there, where they end, and what they are."""
 
 
+Codelets = dict[str, tuple[Any, ...]]
+"""The fields of a codelet, by its name."""
+
+
 def check_compute_set(
-    op: Any, tiles: int, codelets: dict[str, int], regions: dict[str, int] | None, states: States
+    op: Any, tiles: int, codelets: Codelets, regions: dict[str, int] | None, states: States
 ) -> None:
     """Check the vertices of a compute set, and where their words lie if the graph says where they may."""
     name = op.attributes["sym_name"].value
@@ -217,8 +223,8 @@ def width_bytes(element: Any) -> int:
     return max(1, width // 8)
 
 
-def define(op: Any, names: set[str], codelets: dict[str, int]) -> None:
-    """Add the name that an operation defines, and of codelets the number of fields."""
+def define(op: Any, names: set[str], codelets: Codelets) -> None:
+    """Add the name that an operation defines, and of codelets the fields."""
     if "sym_name" not in op.attributes:
         return
     name = op.attributes["sym_name"].value
@@ -226,7 +232,7 @@ def define(op: Any, names: set[str], codelets: dict[str, int]) -> None:
         raise Invalid(f"defines '{name}' twice")
     names.add(name)
     if op.name == "ipu.codelet":
-        codelets[name] = len(op.attributes["fields"])
+        codelets[name] = to_python(op.attributes["fields"])
 
 
 def check_tables(op: Any, tables: dict[str, Any]) -> None:
@@ -254,7 +260,7 @@ def check_tables(op: Any, tables: dict[str, Any]) -> None:
                 )
 
 
-def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> None:
+def check_vertex(op: Any, name: str, tiles: int, codelets: Codelets) -> None:
     """Check a vertex against the chip and the codelet it names."""
     mapping = to_python(op.attributes["mapping"])
     check_mapping(mapping, tiles, f"vertex of '{name}'")
@@ -262,28 +268,44 @@ def check_vertex(op: Any, name: str, tiles: int, codelets: dict[str, int]) -> No
     if codelet_name not in codelets:
         raise Invalid(f"vertex of '{name}' runs '{codelet_name}', which no ipu.codelet before it defines")
     words: tuple[Any, ...] = to_python(op.attributes["words"])
-    if len(words) != codelets[codelet_name]:
+    fields = codelets[codelet_name]
+    if len(words) != len(fields):
         raise Invalid(
-            f"vertex of '{name}' has {len(words)} words, expected {codelets[codelet_name]}: a word per field of "
+            f"vertex of '{name}' has {len(words)} words, expected {len(fields)}: a word per field of "
             f"'{codelet_name}'"
         )
     n_tiles = sum(last - first + 1 for first, last in mapping)
-    for number, word in enumerate(words):
+    for number, (word, field) in enumerate(zip(words, fields, strict=True)):
         is_pointer = isinstance(word, dict)
         value: Any = required(word, "offset", "word") if is_pointer else word
         count = len(value) if hasattr(value, "__len__") else n_tiles
         if count != n_tiles:
             raise Invalid(f"word {number} of a vertex of '{name}' has {count} numbers for {n_tiles} tiles")
-        operand = required_int(word, "operand", "word") if is_pointer else 0
-        if is_pointer and not 0 <= operand < len(op.operands):
+        if is_pointer != (field["kind"] in POINTERS):
             raise Invalid(
-                f"word {number} of a vertex of '{name}' points to operand {operand} of {len(op.operands)}"
+                f"word {number} of a vertex of '{name}' is a {'pointer' if is_pointer else 'number'}, expected what "
+                f"field '{field['name']}' of '{codelet_name}' is: {field['kind']}"
             )
         if is_pointer:
-            variable, n_allocated, size = _allocated(op.operands[operand])
-            offsets = value if hasattr(value, "__len__") else (value,)
-            if mapping[-1][1] >= n_allocated or not 0 <= min(offsets) <= max(offsets) < size:
-                raise Invalid(
-                    f"word {number} of a vertex of '{name}' points to bytes {min(offsets)} to {max(offsets)} of "
-                    f"'{variable}' on tile {mapping[-1][1]}, which has {size} on {n_allocated} tiles"
-                )
+            pointed = required_int(word, "operand", "word")
+            _check_pointer(op, f"word {number} of a vertex of '{name}'", pointed, value, field)
+
+
+def _check_pointer(op: Any, what: str, operand: int, value: Any, field: dict[str, Any]) -> None:
+    """Check that a word points into an operand of its vertex, to elements as wide as the field's."""
+    if not 0 <= operand < len(op.operands):
+        raise Invalid(f"{what} points to operand {operand} of {len(op.operands)}")
+    last = to_python(op.attributes["mapping"])[-1][1]
+    variable, n_allocated, size = _allocated(op.operands[operand])
+    offsets = value if hasattr(value, "__len__") else (value,)
+    if last >= n_allocated or not 0 <= min(offsets) <= max(offsets) < size:
+        raise Invalid(
+            f"{what} points to bytes {min(offsets)} to {max(offsets)} of '{variable}' on tile {last}, which has {size} "
+            f"on {n_allocated} tiles"
+        )
+    element = op.operands[operand].owner.attributes["element"].value
+    # Elements of 64 bits are two words, the low one first.
+    if field["kind"] != "scratch" and min(size_bytes(field["dtype"]), 4) != min(width_bytes(element), 4):
+        raise Invalid(
+            f"{what} points to elements of {element}, expected those of field '{field['name']}': {field['dtype']}"
+        )

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.scalar import parse_constant
 from t10.dialect.attributes import int_tuple, required, required_int, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, array_of, checked_range, create
@@ -25,6 +26,8 @@ CODELET_KINDS = ("multi", "supervisor")
 FIELD_KINDS = ("in", "out", "inout", "scratch", "u32", "i32", "f32")
 FIELD_KEYS = ("name", "kind", "dtype", "align", "interleaved")
 NUMBER_KINDS = ("u32", "i32", "f32")
+TILE_DTYPES = tuple(dtype for dtype in NUMPY_BY_DTYPE if dtype != "f64")
+"""Element types of what fields point to."""
 NUMBER = ("", 4, False)
 """Element type, alignment and interleaving of a field that is a number."""
 ALIGNMENTS = (1, 2, 4, 8, 16, 32)
@@ -86,6 +89,10 @@ class CodeletOp(Ipu.Operation, name="codelet"):
             if kind not in NUMBER_KINDS and field.get("align") not in ALIGNMENTS:
                 raise Invalid(
                     f"field '{name}' has align = {field.get('align')}, expected one of {list(ALIGNMENTS)}"
+                )
+            if kind not in (*NUMBER_KINDS, "scratch") and field.get("dtype") not in TILE_DTYPES:
+                raise Invalid(
+                    f"field '{name}' points to '{field.get('dtype')}', expected one of {', '.join(TILE_DTYPES)}"
                 )
             names.add(name)
         for pair in to_python(self.apart):

@@ -25,7 +25,7 @@ from t10.chip.load import meant_field, numbers_of
 from t10.chip.off_chip import BANDWIDTH_KEY
 from t10.chip.units import bytes_per_second, hertz, n_bytes
 from t10.core.atomic import write_text
-from t10.core.trust.files import DOCUMENT_BYTES, read_text
+from t10.core.trust.files import DOCUMENT_BYTES, MODEL_BYTES, STANDARD_INPUT, read_bytes, read_text
 from t10.core.trust.schema import Size, explain
 from t10.errors import InfeasiblePlanError, InputError
 from t10.version import VERSION
@@ -246,10 +246,9 @@ def sweep(
 
 def _key(model: str | Path, options: Mapping[str, Any]) -> str:
     """Return what names a model, its options with the files they name, and this version; not where plans are kept."""
-    try:
-        digest = sha256(Path(model).read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read {model}: {error.strerror}") from None
+    if str(model) == STANDARD_INPUT or Path(model).is_fifo() or Path(model).is_char_device():
+        raise InputError(f"{model} can be read once, expected a file: a sweep reads its model for every chip")
+    digest = sha256(read_bytes(model, MODEL_BYTES))
     digest.update(VERSION.encode())
     for name in sorted(set(options) - {"cache"}):
         digest.update(f"{name}={_shown(options[name])};".encode())
@@ -259,7 +258,7 @@ def _key(model: str | Path, options: Mapping[str, Any]) -> str:
         *options.get("codelets", ()),
     ):
         if path is not None and Path(path).is_file():
-            digest.update(Path(path).read_bytes())
+            digest.update(read_bytes(path, DOCUMENT_BYTES))
     return digest.hexdigest()
 
 
@@ -282,7 +281,7 @@ def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setti
     """Return the points of a file, those of chips that are asked for; none where there is no file."""
     if not path.exists():
         return {}
-    first, *lines = read_text(path, DOCUMENT_BYTES).splitlines() or [""]
+    first, *lines = read_text(path, DOCUMENT_BYTES).removesuffix("\n").split("\n")
     try:
         head = _Head.model_validate_json(first)
         points = [Point.model_validate_json(line) for line in lines]

@@ -239,6 +239,62 @@
 
 // -----
 
+// expected-error @+1 {{word 1 of a vertex of 's' is a pointer, expected what field 'n' of 'c' is: u32}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 0, offset = 0}, {operand = 0, offset = 0}], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word 0 of a vertex of 's' is a number, expected what field 'out' of 'c' is: out}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [1, 1], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{word 0 of a vertex of 's' points to elements of f16, expected those of field 'out': f32}}
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f32", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 0, offset = 0}, 1], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor
+  // expected-error @+1 {{field 'out' points to 'f64', expected one of}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f64", align = 8, interleaved = false},
+              {name = "n", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.compute_set"() ({
+    "ipu.vertex"(%x) {codelet = "c", op_name = "o", mapping = [[0, 3]], words = [{operand = 0, offset = 0}, 1], state = 0, cycles = 1} : (!ipu.tensor) -> ()
+  }) {sym_name = "s"} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
 // expected-error @+1 {{word 1 of a vertex of 's' has 3 numbers for 4 tiles}}
 "ipu.graph"() ({
   %x = "ipu.alloc"() {sym_name = "x", role = "input", element = f16, shape = [8], address = 0, mapping = [[0, 3]]} : () -> !ipu.tensor

@@ -18,7 +18,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.cost import IpuCostModel
 from t10.cost.bound import least
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
-from t10.cost.counts import KIND, forget, kept_between_runs, kept_of, learn
+from t10.cost.counts import KIND, MOST_BYTES, MOST_CYCLES, forget, kept_between_runs, kept_of, learn
 from t10.cost.kept import current, current_store, key_of
 from t10.plan.fronts.cache import PlanCache
 
@@ -97,7 +97,8 @@ def test_nothing_is_kept_without_a_store() -> None:
 DEEP = b"[" * 100_000
 FORMS = (
     b"", b"{}", b"7", b"[7]", b"[[]]", b"[[3, true]]", b"[[3, 1.5]]", b'[["3", 1]]', b"\xff", DEEP,
-    b"[[3, -7]]", b"[[3, 1180591620717411303424]]", b"[[3, NaN]]",
+    b"[[3, -7]]", b"[[3, 1180591620717411303424]]", b"[[3, NaN]]", b"[[3, 1073741824]]",
+    b"[[3, 18]" + b" " * MOST_BYTES + b"]",
 )  # fmt: skip
 
 
@@ -109,6 +110,16 @@ def test_an_entry_of_another_form_is_counted_anew(store: PlanCache, payload: byt
     forget()
     with kept_between_runs(store):
         assert cycles((3,), None) == 17
+
+
+def test_a_step_that_takes_too_long_to_be_kept_spoils_no_entry(store: PlanCache) -> None:
+    with kept_between_runs(store):
+        cycles((3,), 17)
+        cycles((4,), MOST_CYCLES)
+    forget()
+    with kept_between_runs(store):
+        assert cycles((3,), None) == 17
+        assert cycles((4,), 18) == 18
 
 
 def test_keys_tell_values_apart_and_nothing_else() -> None:
@@ -200,13 +211,34 @@ def test_a_formula_that_is_none_is_traced_anew(store: PlanCache) -> None:
         changed(good, 2, [[99, 0, 0, 0]]), changed(good, 2, [[0, 10_000, 0, 0]]), changed(good, 2, [[0, 1]]),
         changed(good, 3, -1), changed(good, 3, 1 << 40), changed(good, 3, 1.0), changed(good, 0, 6.0),
         changed(good, 1, [float("nan")] * len(good[1])), changed(good, 1, [10**400]), changed(good, 1, 7),
-        changed(good, 2, [[float("inf"), 0, 0, 0]]),
+        changed(good, 2, [[float("inf"), 0, 0, 0]]), json.dumps(good).encode() + b" " * least.MOST_BYTES,
     )  # fmt: skip
     for payload in wrong:
         store.put(path.name, "formula", payload)
         least.step_function.cache_clear()
         with current(store):
             assert least.LeastSteps(0).sub_task(spec, boxes).tolist() == expected, payload[:40]
+
+
+@pytest.mark.parametrize("constant", [1e308, -1e308, 1e16])
+def test_what_is_no_exact_number_bounds_nothing(
+    store: PlanCache, constant: float, recwarn: pytest.WarningsRecorder
+) -> None:
+    spec, boxes = OPERATORS["product"], boxes_of(OPERATORS["product"])
+    least.step_function.cache_clear()
+    with current(store):
+        least.LeastSteps(0).sub_task(spec, boxes)
+    (path,) = (path for path in store.folder.glob("formula/*/*") if path.is_file())
+    n_inputs = json.loads(store.get(path.name, "formula") or b"")[0]
+    double = [n_inputs, [constant], [[0, n_inputs, n_inputs, 0]], n_inputs + 1]
+    difference = [n_inputs, [constant], [*double[2], [1, n_inputs + 1, n_inputs + 1, 0]], n_inputs + 2]
+    for formula in (double, difference):
+        store.put(path.name, "formula", json.dumps(formula).encode())
+        least.step_function.cache_clear()
+        with current(store):
+            assert not least.LeastSteps(0).sub_task(spec, boxes).any()
+    least.step_function.cache_clear()
+    assert not recwarn
 
 
 @pytest.mark.parametrize("digest", ["t10.cost.bound.least.own_digest", "t10.cost.kept.code_digest"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -153,6 +154,24 @@ def test_a_file_that_is_no_sweep_of_this_model_is_refused(tmp_path: Path, text: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("model", ["/dev/zero", "-", "pipe"])
+def test_a_model_that_can_be_read_once_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(InputError, match=f"{model} can be read once, expected a file"):
+        sweep(model, {}, tmp_path / "points.jsonl", {})
+
+
+def test_a_reason_may_hold_what_ends_a_line_of_unicode(tmp_path: Path) -> None:
+    kept, chips = tmp_path / "points.jsonl", chips_of("test-4", [parse_varied("n_cores=2", BASE)])
+    sweep(MODEL, chips, kept, {})
+    text = kept.read_text().replace('"reason":"', '"reason":"\u2028\x85')
+    kept.write_text(text, "utf-8")
+    assert [point.reason for point in sweep(MODEL, chips, kept, {})] == ["\u2028\x85"]
+
+
 def test_the_command_writes_points_a_table_and_a_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,10 @@ from t10.cost.kept import Store, current, current_store, key_of
 KIND = "count"
 UNKNOWN = -1
 """What is counted of a step that no code is known for."""
-MOST = 1 << 62
+MOST_CYCLES = 1 << 30
+"""A step of so many cycles is counted in every run, so that no sum of what is read leaves 2^53."""
+MOST_BYTES = 1 << 20
+"""Of an entry."""
 KEPT_STEPS = 4096
 KEPT_BOXES = 1 << 18
 Step = tuple[Hashable, ...]
@@ -95,17 +98,22 @@ def _keep(store: Store, news: Counts) -> None:
     """Add what is new to the entries of a store."""
     for step, cycles in news.items():
         rows = {**_read(store, step), **cycles}
-        payload = json.dumps([[*box, n] for box, n in rows.items()], separators=(",", ":"))
+        known = [[*box, n] for box, n in rows.items() if n < MOST_CYCLES]
+        payload = json.dumps(known, separators=(",", ":"))
         store.put(key_of(KIND, *step), KIND, payload.encode("ascii"))
 
 
 def _read(store: Store, step: Step) -> dict[AxisSizes, int]:
     """Return what a store has of a step; nothing if that has another form."""
     payload = store.get(key_of(KIND, *step), KIND)
+    if payload is None or len(payload) > MOST_BYTES:
+        return {}
     try:
-        rows = cast("list[list[Any]]", json.loads(payload or b"[]"))
-        if all(type(number) is int and UNKNOWN <= number < MOST for row in rows for number in row):
-            return {tuple(box): cycles for *box, cycles in rows}
+        rows = cast("list[list[Any]]", json.loads(payload))
+        found = {tuple(box): cycles for *box, cycles in rows}
+        are_integers = all(type(number) is int for row in rows for number in row)
+        if are_integers and all(UNKNOWN <= cycles < MOST_CYCLES for cycles in found.values()):
+            return found
     except (TypeError, ValueError, RecursionError):
         pass
     return {}

@@ -35,6 +35,10 @@ from t10.errors import T10Error
 
 KIND = "formula"
 KEPT = 4096
+MOST_BYTES = 1 << 18
+"""Of an entry."""
+EXACT = 2.0**53
+"""Beyond this a double is not exact any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,9 @@ class SharedFunction:
     def __call__(self, *columns: Ints | int) -> Ints:
         """Return its values (n,) of columns (n,) or numbers."""
         table = np.array(np.broadcast_arrays(*columns), np.float64)
-        return evaluate(self.native, table.reshape(len(columns), -1)).astype(np.int64)
+        found = evaluate(self.native, table.reshape(len(columns), -1))
+        # A formula that was kept may give anything: what is no exact number bounds nothing.
+        return np.where(np.abs(found) < EXACT, found, 0.0).astype(np.int64)
 
     def bound_to(self, numbers: Sequence[int], more: int = 0) -> Formula | None:
         """Return the formula of the first columns where the last ones are `numbers`, and `more` is added to it.
@@ -84,8 +90,10 @@ class SharedFunction:
 
 def _decoded(payload: bytes | None, n_inputs: int) -> SharedFunction | None:
     """Return the formula of an entry, None if it is none of so many inputs."""
+    if payload is None or len(payload) > MOST_BYTES:
+        return None
     try:
-        found, constants, instructions, result = json.loads(payload or b"null")
+        found, constants, instructions, result = json.loads(payload)
         integers = (found, result, *(number for one in instructions for number in one))
         if found != n_inputs or any(type(number) is not int for number in integers):
             return None
