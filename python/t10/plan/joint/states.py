@@ -198,7 +198,7 @@ def _ranked_states(
                     chosen |= _fastest(prices, marginals, step, alike, chosen, breadth.following)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
-                chosen |= _other_sums(prices, step, chosen)
+                chosen |= _other_sums(prices, step, chosen, is_pinned=pinned is not None)
             # Equal states are one object, or every layer of a deep model would be a kind of its own.
             priced = _ordered(chosen)
             known[key] = interned.setdefault((id(front), priced), priced)
@@ -338,11 +338,12 @@ def _fastest(
 
 
 def _other_sums(
-    prices: _Prices, step: int, states: Mapping[OperatorPlan, CostedPlan]
+    prices: _Prices, step: int, states: Mapping[OperatorPlan, CostedPlan], *, is_pinned: bool = False
 ) -> dict[OperatorPlan, CostedPlan]:
     """Return the plans that combine partial sums of states the other way and are not among them.
 
-    If the breadth is full, also those whose cores are numbered as readers on few cores want them.
+    If the breadth is full, also those whose cores are numbered as readers on few cores want them, unless the operator
+    is pinned.
     """
     context, spec = prices.context, prices.context.graph.operators[step]
     pairs = [
@@ -358,7 +359,7 @@ def _other_sums(
         ]
         pairs = [(priced, other.plan) for priced, other in paying]
     found = {other.plan: other for _, other in paying}
-    if prices.breadth.is_full:
+    if prices.breadth.is_full and not is_pinned:
         turned = [with_results_first(spec, plan) for plan in (*states, *found)]
         priced = prices.of(step, [plan for plan in turned if plan is not None and plan not in states])
         found |= {each.plan: each for each in priced}
