@@ -22,6 +22,7 @@ from typing import Any
 from t10.dialect.attributes import int_tuple, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create, inner
 from t10.dialect.ipu_checks import (
+    Codelets,
     States,
     check_apart,
     check_compute_set,
@@ -107,7 +108,7 @@ class GraphOp(Ipu.Operation, name="graph", traits=[IsIsolatedFromAbove, NoTermin
         """Check every allocation and mapping against the chip, and that what is executed is defined."""
         tiles, memory_bytes = self.tiles.value, self.memory_bytes.value
         names: set[str] = set()
-        codelets: dict[str, int] = {}
+        codelets: Codelets = {}
         tables: dict[str, Any] = {}
         hosts: set[str] = set()
         states: States = {}
