@@ -7,8 +7,9 @@ normalisation).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from math import prod
 
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir
@@ -46,7 +47,10 @@ MAX_COST_COMPARED = 3
 """How much it may cost if a reader compares floats of it: code of two operators may round a function differently, which
 a comparison would tell as a difference; and what is compared pair by pair (a rank) is asked for many times."""
 MAX_WHOLE_READS = 1
-"""... if it reads at most so many tensors of its own size: then a reader reads no more than before."""
+"""... if it reads at most so many tensors of its own size: then a reader reads no more than before ..."""
+LITTLE = 8
+"""... or if it is to each reader little, which would wait for it as long as for much: less than one part in so many of
+what it reads, and of the points that it computes."""
 
 MAX_SCALARS = 200
 """How many scalars a nest may hold when another is put into it: code for more needs more registers than there are,
@@ -80,6 +84,14 @@ def merge_rounding(graph: FusionGraph) -> None:
         return is_cast and _absorb_epilogue(graph, root)
 
     _for_all(graph, absorb)
+
+
+def recompute(graph: FusionGraph, values: Iterable[int]) -> None:
+    """Let the readers of these values compute them anew where those of any value would."""
+    for value in values:
+        nest = graph.owner(value)
+        if isinstance(nest, Nest):
+            _recompute(graph, nest)
 
 
 def _for_all(graph: FusionGraph, rule: Rule) -> bool:
@@ -279,8 +291,23 @@ def _is_cheap(graph: FusionGraph, producer: Nest) -> bool:
         for read in reads(producer.body)
         if len({t.axis for d in read.dims for t in d.terms}) == size
     }
-    limit = MAX_COST_BY_READERS.get(len(graph.users[producer.result]), 0)
-    return cost(producer.body) <= limit and len(whole) <= MAX_WHOLE_READS
+    users = graph.users[producer.result]
+    if cost(producer.body) > MAX_COST_BY_READERS.get(len(users), 0):
+        return False
+    return len(whole) <= MAX_WHOLE_READS or all(
+        _is_little(graph, graph.owners[user], producer) for user in users
+    )
+
+
+def _is_little(graph: FusionGraph, user: Node, producer: Nest) -> bool:
+    """Return whether a reader that computes a nest anew hardly reads or computes more."""
+    if not isinstance(user, Nest):
+        return False
+    found = [read for read in user.all_reads if read.value == producer.result]
+    inside = range(len(user.extents)) if _part_read(user, found) == "body" else _parallel_axes(user)
+    n_points = prod(user.extents[axis] for axis in inside) * len(set(found)) * cost(producer.body)
+    n_read = max(prod(graph.shapes[read.value]) for read in user.all_reads)
+    return prod(producer.extents) * LITTLE <= n_read and n_points * LITTLE <= prod(user.extents)
 
 
 def _may_recompute(user: Nest, producer: Nest) -> bool:

@@ -8,6 +8,8 @@ p[i, j] = exp(s[i, j] - m[i])       p1[i, j] = exp(s1[i, j] - m[i]),  p2[i] = ex
 y[i, d] = p[i, :] * all[:, d]       y[i, d] = p1[i, :] * past[:, d] + p2[i] * new[0, d]
 ```
 
+What is little, as `p2`, its readers compute anew (`merge.recompute`): an operator of its own would wait for exchanges.
+
 An input of the model lies as the operator wants it that reads it directly (`plan.assemble`). A concatenation lies
 nowhere: all of the cache would be copied in every step, and take memory twice. What cannot be split reads both joined.
 """
@@ -24,7 +26,7 @@ from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import Accumulated, Apply, Read, Scalar, reads, rewrite
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product, with_leaves
 from t10.passes.fusion.make_views import ViewMaker
-from t10.passes.fusion.merge import MAX_READS
+from t10.passes.fusion.merge import MAX_READS, recompute
 from t10.passes.fusion.normalize import drop_unit_axes, over_axes
 
 LEAST_RATIO = 8
@@ -51,16 +53,21 @@ def split_joined(function: Any, graph: FusionGraph) -> None:
     for nest in graph.nests():
         splitter.visit(nest)
     graph.remove_dead()
+    recompute(graph, splitter.rows)
 
 
 @dataclass(slots=True)
 class _Splitter:
-    """Splits nests of a graph in order; `made` are values that were split: their readers are, too."""
+    """Splits nests of a graph in order; `made` are values that were split: their readers are, too.
+
+    `rows` are the results of what was split off.
+    """
 
     graph: FusionGraph
     views: ViewMaker
     n_arguments: int
     made: set[int] = field(default_factory=set[int])
+    rows: list[int] = field(default_factory=list[int])
 
     def visit(self, nest: Nest) -> None:
         """Split a nest along what it reads that is joined, if there is such and it can be."""
@@ -115,6 +122,7 @@ class _Splitter:
             self.graph.add(part)
         self.views.concat(nest.result, tuple(part.result for part in parts), dim, nest.rank)
         self.made.add(nest.result)
+        self.rows.append(parts[1].result)
 
     def _continued(self, nest: Nest, joined: _Joined, axis: int) -> Nest:
         """Return the reduction of what was there, combined behind it with the row that is new."""

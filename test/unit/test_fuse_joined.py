@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def attention_step(n_past: int, n_new: int, dtype: int, queries: int = 1) -> onn
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("n_past", "n_new", "dtype", "queries"),
-    [(15, 1, TensorProto.FLOAT16, 1), (16, 2, TensorProto.FLOAT, 2)],
+    [(15, 1, TensorProto.FLOAT16, 1), (16, 2, TensorProto.FLOAT, 2), (255, 1, TensorProto.FLOAT, 1)],
 )
 def test_caches_are_read_where_they_lie(
     n_past: int, n_new: int, dtype: int, queries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -69,3 +70,19 @@ def test_caches_are_read_where_they_lie(
     read = {operand.name for spec in executable.plan.graph.operators for operand in spec.operands}
     wanted = {"past_k"} | ({"past_v"} if n_new == 1 else set[str]())
     assert wanted <= read
+
+
+@pytest.mark.parametrize(("n_past", "is_little"), [(255, True), (63, False)])
+def test_readers_compute_anew_what_is_little(
+    n_past: int, is_little: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split_joined, "LEAST_BYTES", 0)
+    path = tmp_path / "step.onnx"
+    path.write_bytes(attention_step(n_past, 1, TensorProto.FLOAT).SerializeToString())
+    executable = t10.compile(path, chip="test-16")
+    rows = [
+        spec
+        for spec in executable.plan.graph.operators
+        if spec.combine == "none" and prod(spec.output.shape) == B * H
+    ]
+    assert len(rows) == (0 if is_little else 1)
