@@ -36,7 +36,8 @@ from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 from t10.plan.verify.rotation import nest_steps
 
-CHIP = load_chip("ipu-mk2")
+CHIP = load_chip("ipu-mk2:shift_buffer_bytes=8192")
+"""With the shift buffer of T10, section 4.2."""
 COST = IpuCostModel(CHIP)
 FORMULAS = IpuCostModel(CHIP.model_copy(update={"matrix_units": CHIP.matrix_units[1:]}))
 """Closed forms: no code is generated for a core without f16 sums."""
