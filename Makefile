@@ -130,7 +130,7 @@ mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one
 	@$(BIN)/python tools/mutants.py
 
 .PHONY: page
-page: dev  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
+page: $(VENV)/.runs  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
 	@mkdir -p build/page
 	@npm install --silent --no-audit --no-fund --prefix build/page @sparticuz/chromium@147 puppeteer-core@24
 	@$(BIN)/t10 demo -o build/page/demo --quiet
