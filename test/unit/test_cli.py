@@ -157,6 +157,7 @@ def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.Capt
         f.name for f in out.iterdir()
     }
     assert "No tensor rotates" in text
+    assert "Equal to ONNX Runtime" in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_names_with_brackets_are_printed_as_they_are(

@@ -98,20 +98,26 @@ def test_operators_are_made_of_every_kind_and_all_are_different() -> None:
         "gather",
         "epilogue",
         "combine",
+        "fused end",
     }
     assert {one.kind for one in steps} == kinds
 
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("contraction", "t u, n u"), ("convolution", "2h+i 2w+j c, f"), ("epilogue", "b m n; m n")],
+    [
+        ("contraction", "t u, n u"),
+        ("convolution", "2h+i 2w+j c, f"),
+        ("epilogue", "b m n; m n"),
+        ("fused end", "b m n; m n"),
+    ],
 )
 def test_boxes_fit_a_core_and_are_even_and_odd(kind: str, text: str) -> None:
     one = made(kind, text)
     boxes = list(islice(random_boxes(one, Random(0)), 300))
     for axis, extents in zip(one.spec.axes, zip(*boxes, strict=True), strict=True):
         assert max(extents) <= axis.extent
-        if one.step == "epilogue" and axis.kind == "reduction":
+        if one.is_end and axis.kind == "reduction":
             assert set(extents) == {1}
     last = one.spec.output.dims[-1].axes[0]
     assert {box[last] % 8 for box in boxes} == set(range(8))
@@ -139,10 +145,24 @@ def test_names_and_epilogues_make_no_step_and_extents_do() -> None:
         ("matmul", "sub_task"),
         ("combine", "combine"),
         ("matmul", "epilogue"),
+        ("matmul", "fused end"),
         ("linear", "epilogue"),
+        ("linear", "fused end"),
         ("matmul", "sub_task"),
         ("matmul", "epilogue"),
+        ("matmul", "fused end"),
     ]
+
+
+def test_fused_ends_add_one_part_or_several_and_are_counted_as_run() -> None:
+    one = made("fused end", "m k, n k -> m n; n, 0 1 addf")
+    tasks = [one.other_task(box, Random(0)) for box in islice(random_boxes(one, Random(0)), 40)]
+    # The parts of two cores are two inputs; those of more are rows of one, summed along an axis.
+    assert {bool(task.reduction_axes) for task in tasks} == {False, True}
+    found = samples(one, 40, seed=1)
+    assert [each.counted for each in found] == [each.run for each in found]
+    assert {each.bound for each in found} == {0}
+    assert not any(each.fault for each in found)
 
 
 def test_a_regression_finds_what_is_linear_and_is_tested_on_shapes_held_back() -> None:
@@ -237,6 +257,16 @@ def test_a_check_leaves_the_regression_out(capsys: pytest.CaptureFixture[str]) -
     text = capsys.readouterr().out
     assert "regression" not in text
     assert "contraction" in text
+
+
+def test_a_kind_without_bounds_has_none_in_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(t10.cli.profile, "made_steps", lambda: (made("fused end", "m k"),))
+    assert main(["profile", "--check", "--samples", "4"]) == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "fused end" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells == ["fused end", "1", "4", "4", "0", "0", "", "", ""]
 
 
 @pytest.mark.usefixtures("few")

@@ -56,18 +56,30 @@ def run_demo(arguments: Arguments) -> int:
         result = executable.execute(inputs, progress=progress)
         seconds = time.perf_counter() - start
         references = run_onnx_runtime(model, inputs)
+        comparisons = compare(result.outputs, references, default_tolerance(executable.plan.graph))
         with executable.saving(arguments.folder) as into:
             if is_own:
                 shutil.copyfile(model, into / MODEL_FILE)
             write_program(executable, made, into / PROGRAM_FOLDER)
-            write_report_files(into, executable, progress, made.program)
+            write_report_files(into, executable, progress, made.program, _check(comparisons))
             trace = simulated_trace(executable.plan, executable.chip, result.timeline)
             write_trace(into / RUN_TRACE_FILE, trace, executable.cost_model)
-    comparisons = compare(result.outputs, references, default_tolerance(executable.plan.graph))
     _show_rotation(console, executable)
     _show_run(console, executable, result, comparisons, seconds)
     _next_steps(console, arguments.folder, arguments.folder / MODEL_FILE if is_own else arguments.model)
     return 0 if all(each.is_within for each in comparisons) else EXIT_DIFFERS
+
+
+def _check(comparisons: tuple[Comparison, ...]) -> str:
+    """Return what the comparison with ONNX Runtime found, as the page says it."""
+    if not comparisons:
+        return ""
+    worst = max(comparisons, key=lambda each: (not each.is_within, each.error))
+    verdict = "Equal to" if all(each.is_within for each in comparisons) else "NOT equal to"
+    return (
+        f"{verdict} ONNX Runtime within a tolerance of {worst.tolerance:.0e}: executed on simulated cores, "
+        f"{worst.name} differs by at most {worst.error:.1e} of its largest element."
+    )
 
 
 def _show_rotation(console: Console, executable: Executable) -> None:
@@ -91,7 +103,7 @@ def _show_rotation(console: Console, executable: Executable) -> None:
         console.print(steps_table(spec, operator.active.plan, slot))
     points = front_points(spec, operator.pareto, operator.active.plan)
     title = f"Its plans, time against memory; * is the chosen one (modelled, {executable.cost_model})"
-    console.print(front_table(points, title))
+    console.print(front_table(points, title, around=1))
 
 
 def _show_run(

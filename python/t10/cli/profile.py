@@ -103,9 +103,9 @@ def _by_kind(profiles: Sequence[StepProfile], *, has_regression: bool) -> Table:
         n_right = sum(sample.counted == sample.run for sample in samples)
         n_limited = sum(s.limits is not None and s.limits[0] <= s.run <= s.limits[1] for s in samples)
         numbers = [f"{number:,}" for number in (len(members), len(samples), n_right, n_data, n_limited)]
-        well = [sample.bound_ratio for sample in samples if sample.is_placed_well]
+        well = [sample.bound_ratio for sample in samples if sample.is_placed_well and sample.bound]
         numbers += [f"{np.quantile(well, q):.2f}" for q in (0.1, 0.5)] if well else [""] * 2
-        numbers.append(f"{max((sample.bound_ratio for sample in samples), default=0):.2f}")
+        numbers.append(f"{max(sample.bound_ratio for sample in samples):.2f}" if well else "")
         if has_regression:
             errors = errors_of(members)
             numbers += [f"{np.quantile(errors, q):.0%}" for q in (0.5, 0.99)] if len(errors) else [""] * 2

@@ -40,13 +40,20 @@ def run_report(arguments: Arguments) -> int:
 
 
 def write_report_files(
-    folder: Path, executable: Executable, progress: Progress, program: DeviceProgram | None = None
+    folder: Path,
+    executable: Executable,
+    progress: Progress,
+    program: DeviceProgram | None = None,
+    check: str = "",
 ) -> tuple[str, ...]:
     """Write report.html, its plots and the planned timeline into a folder; returns the names of the files.
 
-    The memory of a device program is drawn too, where there is one.
+    The memory of a device program is drawn too, where there is one. `check` is what a comparison of the outputs found:
+    the page then begins with this and with an operator that rotates.
     """
     from t10.report.page import write_page
 
     report = executable.report()
-    return write_page(folder, executable.plan, executable.chip, report, progress, program=program)
+    return write_page(
+        folder, executable.plan, executable.chip, report, progress, program=program, check=check
+    )

@@ -85,10 +85,15 @@ def holdings_table(holdings: Sequence[Holding]) -> FittedTable:
     return table
 
 
-def front_table(points: Sequence[FrontPoint], title: str, *, whole: bool = False) -> FittedTable:
-    """Return one row per plan of a front, the chosen one marked; those far from it are left out unless `whole`."""
+def front_table(
+    points: Sequence[FrontPoint], title: str, *, whole: bool = False, around: int = AROUND
+) -> FittedTable:
+    """Return one row per plan of a front, the chosen one marked.
+
+    Unless `whole`, plans other than both ends and `around` plans on either side of the chosen one are left out.
+    """
     table = FittedTable(FRONT_COLUMNS, title)
-    shown = set(range(len(points))) if whole else _shown(points)
+    shown = set(range(len(points))) if whole else _shown(points, around)
     for is_shown, group in groupby(range(len(points)), key=lambda i: i in shown):
         rows = list(group)
         if not is_shown:
@@ -108,11 +113,11 @@ def _front_row(point: FrontPoint) -> tuple[str, ...]:
     return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), cuts_text(point))
 
 
-def _shown(points: Sequence[FrontPoint]) -> set[int]:
+def _shown(points: Sequence[FrontPoint], around: int) -> set[int]:
     """Return the plans worth a row: both ends and those around the chosen one."""
     chosen = [i for i, point in enumerate(points) if point.is_chosen]
-    around = {i + d for i in chosen for d in range(-AROUND, AROUND + 1)}
-    return {i for i in (around | {0, len(points) - 1}) if 0 <= i < len(points)}
+    near = {i + d for i in chosen for d in range(-around, around + 1)}
+    return {i for i in (near | {0, len(points) - 1}) if 0 <= i < len(points)}
 
 
 def _drawn(explained: Explanation, holding: Holding) -> RenderableType | None:

@@ -28,7 +28,7 @@ def random_boxes(one: ComputeStep, rng: Random) -> Iterator[AxisSizes]:
     while misses < MOST_MISSES:
         box = tuple(
             1
-            if (one.step == "epilogue" and axis.kind == "reduction") or rng.random() < PART_ONES
+            if (one.is_end and axis.kind == "reduction") or rng.random() < PART_ONES
             else _extent(rng, axis.extent, a in windows, a in lines, len(spec.axes))
             for a, axis in enumerate(spec.axes)
         )
@@ -43,7 +43,7 @@ def random_boxes(one: ComputeStep, rng: Random) -> Iterator[AxisSizes]:
 def _line_axes(one: ComputeStep) -> frozenset[int]:
     """Return the axes along which operands of a step are contiguous: their last dims."""
     spec: OperatorSpec = one.spec
-    inputs = spec.epilogue_inputs if one.step == "epilogue" else spec.inputs
+    inputs = spec.epilogue_inputs if one.is_end else spec.inputs
     last = (operand.dims[-1] for operand in (*inputs, spec.output) if operand.dims)
     return frozenset(dim.terms[0].axis for dim in last if dim.is_simple)
 

@@ -1,4 +1,4 @@
-"""A compute step of operators: the sub-task of one, its epilogue, or combining partial sums that other cores send."""
+"""A compute step of operators: a sub-task, an epilogue, adding what other cores send, or the last two as one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
+from t10.core.fused_ends import may_fuse
 from t10.core.graph import Graph
 from t10.core.runs import epilogue_run
 from t10.core.task import Task
@@ -19,6 +20,7 @@ from t10.core.task_nest import simplified
 from t10.cost.bound.step import combine_bound, epilogue_bound, sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.work import end, rows, step, sub_task
+from t10.profile.fused_end import fused_task, members_of
 
 PART_OTHERWISE, PART_ADDED = 0.3, 0.3
 WINDOWS = (1, 1, 2, 3)
@@ -30,7 +32,12 @@ class ComputeStep:
     """A step of operators like `spec`, over boxes of at most its extents; a combination's is a `combine_operator`."""
 
     spec: OperatorSpec
-    step: Literal["sub_task", "epilogue", "combine"] = "sub_task"
+    step: Literal["sub_task", "epilogue", "combine", "fused end"] = "sub_task"
+
+    @property
+    def is_end(self) -> bool:
+        """Return whether the step makes results of sums."""
+        return self.step in ("epilogue", "fused end")
 
     @property
     def kind(self) -> str:
@@ -42,16 +49,23 @@ class ComputeStep:
         """Return what messages call the step."""
         if self.step == "combine":
             return f"combine {self.spec.acc_dtype}, {self.spec.combine}"
-        return self.spec.name if self.step == "sub_task" else f"epilogue of {self.spec.name}"
+        return self.spec.name if self.step == "sub_task" else f"{self.step} of {self.spec.name}"
 
     def task(self, box: AxisSizes) -> Task:
         """Return the task of a box whose operands are exactly as large and lie as well as they can."""
         if self.step == "epilogue":
             return end(self.spec, box)
+        if self.step == "fused end":
+            return fused_task(self.spec, box, members_of(box, is_first=True))
         return sub_task(self.spec, box, initial=self.step == "sub_task")
 
     def other_task(self, box: AxisSizes, rng: Random) -> Task:
-        """Return the task of a box in larger windows, some that add to their outputs, or of the rows of an epilogue."""
+        """Return the task of a box in larger windows, some that add to their outputs, or of the rows of an epilogue.
+
+        The parts of a fused end are those of other numbers of cores.
+        """
+        if self.step == "fused end":
+            return fused_task(self.spec, box, members_of(box, is_first=False))
         if self.step == "epilogue":
             is_in_rows = rng.random() < PART_OTHERWISE and not epilogue_axes(self.spec)
             return rows(self.spec, *self._slots(box)) if is_in_rows else self.task(box)
@@ -64,12 +78,17 @@ class ComputeStep:
         )
 
     def bound(self, box: AxisSizes, *, is_whole: bool) -> int:
-        """Return the cycles that no code for a box falls below, in windows that are longer or (`is_whole`) are not."""
+        """Return the cycles that no code for a box falls below, in windows that are longer or (`is_whole`) are not.
+
+        0 for fused ends: a search bounds them and their reductions together.
+        """
         row = np.array([box], np.int64)
         if self.step == "sub_task":
             return int(sub_task_bound(self.spec, row, is_whole=is_whole)[0])
         if self.step == "combine":
             return int(combine_bound(self.spec, row[:, 0], row[:, 1])[0])
+        if self.step == "fused end":
+            return 0
         n_slots, run = (np.array([n]) for n in self._slots(box))
         ways = [epilogue_bound(self.spec, n_slots, run, n) for n in ((1,) if is_whole else (1, 2))]
         return min(int(each[0]) for each in ways)
@@ -96,6 +115,8 @@ def _steps(spec: OperatorSpec) -> Iterator[ComputeStep]:
         yield ComputeStep(combine_operator(spec.acc_dtype, spec.combine), "combine")
     if spec.epilogue is not None:
         yield ComputeStep(spec, "epilogue")
+    if spec.epilogue is not None and may_fuse(spec):
+        yield ComputeStep(spec, "fused end")
 
 
 def _unnamed(one: ComputeStep) -> OperatorSpec:
@@ -108,6 +129,6 @@ def _unnamed(one: ComputeStep) -> OperatorSpec:
     inputs, output = tuple(map(unnamed, spec.inputs)), unnamed(spec.output)
     axes = tuple(replace(axis, name="") for axis in spec.axes)
     plain = replace(spec, name="", location="", axes=axes, inputs=inputs, output=output)
-    if one.step == "epilogue":
+    if one.is_end:
         return replace(plain, epilogue_inputs=tuple(map(unnamed, spec.epilogue_inputs)))
     return replace(plain, output=replace(output, dtype=spec.acc_dtype), epilogue=None, epilogue_inputs=())

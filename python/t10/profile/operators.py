@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from t10.core.expression import Combine, OperatorKind, OperatorSpec
+from t10.core.fused_ends import may_fuse
 from t10.cost.combine import combine_operator
 from t10.profile.compute_step import ComputeStep
 from t10.profile.notation import operator
@@ -132,6 +133,7 @@ def made_steps() -> tuple[ComputeStep, ...]:
     return (
         *map(ComputeStep, (*_products(), *_reductions(), *_maps(), *_look_ups())),
         *(ComputeStep(spec, "epilogue") for spec in _with_epilogues()),
+        *(ComputeStep(spec, "fused end") for spec in _with_epilogues() if may_fuse(spec)),
         *(ComputeStep(spec, "combine") for spec in combined),
     )
 

@@ -46,6 +46,6 @@ def regressed(one: ComputeStep, samples: Sequence[Sample]) -> tuple[float | None
 def _features(one: ComputeStep, box: AxisSizes) -> Floats:
     """Return 1, the points of a box, the elements of its operands, and its extents."""
     spec = one.spec
-    inputs = spec.epilogue_inputs if one.step == "epilogue" else spec.inputs
+    inputs = spec.epilogue_inputs if one.is_end else spec.inputs
     sizes = [prod(partition_shape(operand, box)) for operand in (*inputs, spec.output)]
     return np.array([1, prod(box), *sizes, *box], np.float64)

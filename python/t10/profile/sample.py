@@ -27,7 +27,8 @@ class Sample:
 
     `placement` says how operands lie, "" where all lie as well as they can. `counted` is None where code branches on
     data: such a sub-task was run on made-up data. A look-up has `limits`, what it takes if no index or every index is
-    found, and was run with some that are. `bound` is 0 where operands begin anywhere: a search prices no such steps.
+    found, and was run with some that are. `bound` is 0 where operands begin anywhere, which a search does not price,
+    and of fused ends, which it bounds together with their reductions.
     """
 
     box: AxisSizes

@@ -30,10 +30,12 @@ def write_page(
     progress: Progress | None = None,
     *,
     program: DeviceProgram | None = None,
+    check: str = "",
 ) -> tuple[str, ...]:
     """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files.
 
-    With a device program its memory is drawn as well.
+    With a device program its memory is drawn as well. With `check`, what a comparison of the outputs found, the page
+    begins with this and with an operator that rotates.
     """
     drawings: list[tuple[str, Callable[[], str]]] = [
         ("time.svg", lambda: time_plot(report)),
@@ -49,6 +51,6 @@ def write_page(
         svg_by_file[name] = draw()
         write_text(folder / name, SVG_HEAD + svg_by_file[name])
     data = page_data(plan, chip, report)
-    write_text(folder / PAGE_FILE, page_text(report, data, svg_by_file.get(DEVICE_FILE, "")))
+    write_text(folder / PAGE_FILE, page_text(report, data, svg_by_file.get(DEVICE_FILE, ""), check))
     write_trace(folder / TRACE_FILE, planned_trace(plan, chip), report.cost_model)
     return (PAGE_FILE, *svg_by_file, TRACE_FILE)

@@ -19,8 +19,30 @@ ANALYSER = (*LIBRARY, *SHARED, "time.js", "operator.js", "tiles.js", "main.js")
 COMPARISON = (*SHARED, "compare.js")
 STYLES = ("uPlot.min.css", "page.css")
 
-BODY = """
-<h2>Time</h2>
+ROTATION = """<h3>Rotation, step by step</h3>
+<p class="note" id="rotation-none">No tensor of this operator rotates: every core holds all that it reads.</p>
+<div class="rotates">
+<p class="bar"><button id="rotation-back">back</button><button id="rotation-next">next</button>
+<button id="rotation-play">play</button><input id="rotation-step" type="range" min="0" value="0" aria-label="step"></p>
+<p id="rotation-says" role="status"></p>
+<div id="rings"></div></div>
+"""
+ROTATION_CHIP = """<div class="rotates">
+<p class="bar"><label>chip: what every core holds of <select id="rotation-tensor"></select></label></p>
+<div><canvas id="rotation-chip"></canvas></div>
+<p class="note">A colour per piece of the tensor along the axis. The ring is framed; a click on a core shows its ring.
+In a ring, the coloured part of a row is what the core holds, the frame what it computes in this step.</p></div>
+"""
+FRONT = """<h3>Time against memory</h3>
+<div id="front"></div>
+<p class="note" id="front-note"></p>
+"""
+OPERATOR_NAME = """<h2>Operator: <span id="operator-name"></span></h2>
+"""
+OPERATOR_NUMBERS = """<div class="facts" id="operator-facts"></div>
+<ul id="operator-moves"></ul>
+"""
+RUN = """<h2>Time</h2>
 <p class="note">Drag over a stretch to zoom in, double-click to see all; a click selects an operator.</p>
 <p class="bar"><button id="zoom-in">zoom in</button><button id="zoom-out">zoom out</button>
 <button id="zoom-operator">to the selected operator</button><button id="zoom-all">whole run</button>
@@ -36,25 +58,8 @@ the red line is the capacity.</p>
 <details><summary>Largest buffers while the selected operator runs</summary><ul id="largest"></ul></details>
 <h2>Operators</h2>
 <div id="operators"></div>
-<h2>Operator: <span id="operator-name"></span></h2>
-<div class="facts" id="operator-facts"></div>
-<ul id="operator-moves"></ul>
-<h3>Rotation, step by step</h3>
-<p class="note" id="rotation-none">No tensor of this operator rotates: every core holds all that it reads.</p>
-<div id="rotation">
-<p class="bar"><button id="rotation-back">back</button><button id="rotation-next">next</button>
-<button id="rotation-play">play</button><input id="rotation-step" type="range" min="0" value="0" aria-label="step"></p>
-<p id="rotation-says" role="status"></p>
-<div class="two"><div id="rings"></div>
-<div><p class="bar"><label>chip: what every core holds of <select id="rotation-tensor"></select></label></p>
-<div><canvas id="rotation-chip"></canvas></div>
-<p class="note">A colour per piece of the tensor along the axis. The ring on the left is framed; a click on a core shows
-its ring. In a ring, the coloured part of a row is what the core holds, the frame what it computes in this step.</p>
-</div></div></div>
-<h3>Time against memory</h3>
-<p class="note" id="front-note"></p>
-<div id="front"></div>
-<h2>Tiles</h2>
+"""
+TILES = """<h2>Tiles</h2>
 <p class="bar"><select id="tiles-metric" aria-label="what is shown"><option value="busy">busy share</option>
 <option value="held">bytes</option><option value="in">GB/s in</option><option value="out">GB/s out</option></select>
 <select id="tiles-scope" aria-label="of what"><option value="run">whole run</option>
@@ -63,10 +68,20 @@ its ring. In a ring, the coloured part of a row is what the core holds, the fram
 <div><canvas id="chip"></canvas></div>
 <p class="note" id="tiles-readout" role="status"></p>
 """
+OPERATOR = f"""{OPERATOR_NAME}{OPERATOR_NUMBERS}
+<div class="two"><div>{ROTATION}</div><div>{ROTATION_CHIP}</div></div>{FRONT}"""
+"""An operator among the other parts of the page."""
+LEAD = f"""{OPERATOR_NAME}
+<div class="two"><div>{ROTATION}</div><div>{FRONT}</div><div>{ROTATION_CHIP}</div>
+<div>{OPERATOR_NUMBERS}</div></div>"""
+"""An operator at the top of the page: how its tensors rotate beside the time that this takes, on one screen."""
 
 
-def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "") -> str:
-    """Return report.html: `data` as `analyser.data.page_data` makes it, `device_plot` an SVG of a program's memory."""
+def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "", check: str = "") -> str:
+    """Return report.html: `data` as `analyser.data.page_data` makes it, `device_plot` an SVG of a program's memory.
+
+    With `check`, what a comparison of the outputs found, the page begins with this and with an operator that rotates.
+    """
     title = f"{report.model} on {report.chip.name}"
     plan = (
         "" if report.optimality is None else f'<p class="note">Plan: {escape(optimality_text(report))}.</p>\n'
@@ -78,7 +93,11 @@ def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "") ->
         else ""
     )
     note = f"{report.statement} {report.generator}, cost model {report.cost_model}."
-    return _document(title, note, f"{_facts(_report_facts(report))}\n{plan}{BODY}{device}", data, ANALYSER)
+    run = f"{_facts(_report_facts(report))}\n{plan}{RUN}"
+    if not check:
+        return _document(title, note, f"{run}{OPERATOR}{TILES}{device}", data, ANALYSER)
+    lead = f'<p class="check">{escape(check)}</p>\n{LEAD}<h2>The run</h2>\n'
+    return _document(title, "", f"{lead}{_note(note)}{run}{TILES}{device}", data, ANALYSER)
 
 
 def compare_page(title: str, note: str, facts: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> str:
@@ -99,7 +118,7 @@ def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts
 {styles}</style></head>
 <body>
 <h1>{escape(title)}</h1>
-<p class="note">{escape(note)}</p>
+{_note(note)}
 <noscript><p>The drawings and tables of this page need JavaScript; report.json has the same numbers.</p></noscript>
 {body}
 <script type="application/json" id="data">{_embedded(data)}</script>
@@ -107,6 +126,10 @@ def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts
 </html>
 """
     )
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def _embedded(data: Mapping[str, Any]) -> str:

@@ -108,7 +108,7 @@ function drawOperator(data) {
     const p = plan();
     const slots = Model.rotating(p);
     const none = !slots.length;
-    byId("rotation").hidden = none;
+    for (const part of document.querySelectorAll(".rotates")) part.hidden = none;
     byId("rotation-none").hidden = !none;
     if (none) return;
     if (!slots.includes(state.slot)) state.slot = slots[0];
