@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,7 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
                (_opt(path, "--run-reproducer", *result),))  # fmt: skip
 
 
+@cache
 def _loaded(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
 
