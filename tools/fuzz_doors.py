@@ -27,6 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,15 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
+import onnx
 import yaml
 from file_damage import damaged_json, damaged_npy, damaged_npz, damaged_source, damaged_yaml
 from fuzz_runner import ENDED, Verdict, case_options, judged
 from model_damage import damaged_bytes
 
+from t10.artefact.manifest import MANIFEST_FILE, digest_of, manifest_text, read_manifest
 from t10.cli import main as t10
+from t10.cli.verify import EXIT_DIFFERS
 from t10.errors import EXIT_INTERNAL
 from t10.opt.main import main as t10_opt
 from t10.translate import main as t10_translate
@@ -49,6 +53,11 @@ MEMORY_BYTES = 4 << 30
 BATCH = 200
 MAX_MESSAGE = 3000
 CHIP = "test-4"
+MLP = ROOT / "examples" / "models" / "mlp.onnx"
+STAGED = ("--chip", "test-2x4", "--stages", "2", "--stage-level", "chip")
+VARIED = ("--chip", CHIP, "--vary", "n_cores=2,4")
+FOLDERS = ("out", "staged", "swept")
+"""Folders of the material whose files are damaged one at a time, the others as they were written."""
 PRODUCT = """
 func.func @m(%x: tensor<4x8xf32> {t10.name = "x"}, %w: tensor<8x4xf32> {t10.name = "w", t10.weight})
     -> (tensor<4x4xf32> {t10.name = "z"}) {
@@ -58,6 +67,9 @@ func.func @m(%x: tensor<4x8xf32> {t10.name = "x"}, %w: tensor<8x4xf32> {t10.name
   %y = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %y : tensor<4x4xf32>
 }
+"""
+SAME_IN_ONNX = """
+<ir_version: 8, opset_import: ["": 17]> g (float[4,8] x, float[8,4] w) => (float[4,4] z) { z = MatMul(x, w) }
 """
 PINS = {
     "format": "t10-pins",
@@ -88,9 +100,11 @@ class Material:
 
     @classmethod
     def build(cls, folder: Path) -> Material:
-        """Compile a product and keep what comes of it."""
+        """Compile a product and keep what comes of it; beside it a model in two stages, and a sweep."""
         made = cls(folder)
         (folder / "m.mlir").write_text(PRODUCT, encoding="utf-8")
+        (folder / "v.mlir").write_text(PRODUCT.replace(", t10.weight", ""), encoding="utf-8")
+        (folder / "v.onnx").write_bytes(onnx.parser.parse_model(SAME_IN_ONNX).SerializeToString())
         cache = ("--cache", str(folder / "cache"))
         with _silent():
             codes = [
@@ -100,6 +114,8 @@ class Material:
                 t10_opt([str(folder / "ipu.mlir"), "--emit-bytecode", "-o", str(folder / "ipu.mlirbc")]),
                 t10_opt([str(folder / "m.mlir"), "--t10-partition=chip=test-4", "--t10-place",
                          "-o", str(folder / "placed.mlir")]),
+                t10(["compile", str(MLP), *STAGED, "--no-program", "-o", str(folder / "staged"), *cache]),
+                t10(["sweep", str(folder / "m.mlir"), *VARIED, "-o", str(folder / "swept"), *cache]),
             ]  # fmt: skip
         if any(codes):
             raise RuntimeError(f"the material could not be made: {codes}")
@@ -115,11 +131,21 @@ Command = Callable[[], Code]
 
 def doors(material: Material, at: Path) -> tuple[Door, ...]:
     """Return every door; files of a case lie in `at`."""
-    return (*_folder_doors(material, at), *_planning_doors(material, at), *_ir_doors(material, at))
+    return (
+        *_folder_doors(material, at),
+        *_planning_doors(material, at),
+        *_ir_doors(material, at),
+        *_other_doors(material, at),
+    )
 
 
 def _cli(*words: str) -> Command:
     return lambda: t10(list(words))
+
+
+def _compared(*words: str) -> Command:
+    """Return a command whose exit code may also say that results differ."""
+    return lambda: code if (code := t10(list(words))) != EXIT_DIFFERS else 0
 
 
 def _opt(*words: str) -> Command:
@@ -225,6 +251,38 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
                (_opt(path, "--run-reproducer", *result),))  # fmt: skip
 
 
+def _other_doors(material: Material, at: Path) -> Iterator[Door]:
+    """Yield stages, points of a sweep, and what `t10 verify` compares with."""
+    model, staged = str(material.folder / "m.mlir"), str(at / "staged")
+    yield Door(
+        "staged/stages.json",
+        "staged/stages.json",
+        _json(material, "staged/stages.json"),
+        (
+            _cli("manifest", staged, "--quiet"),
+            _cli("run", staged, "--quiet"),
+            _cli("report", staged, "--no-plots"),
+        ),
+    )
+    yield Door("swept/points.jsonl", "swept/points.jsonl", lambda dice: _damaged_lines(dice, material),
+               (_cli("sweep", model, *VARIED, "-o", str(at / "swept"), "--no-cache", "--quiet"),))  # fmt: skip
+    verified = ("verify", str(material.folder / "v.mlir"), "--chip", CHIP, "--seeds", "1", "--quiet")
+    yield Door("references", "x.npz", _arrays({"in.x": "(4, 8)", "in.w": "(8, 4)", "ref.z": "(4, 4)"}),
+               (_compared(*verified, "--inputs", str(at / "x.npz")),))  # fmt: skip
+    yield Door("reference-model", "x.onnx", _bytes(material, "v.onnx"),
+               (_compared(*verified, "--reference", str(at / "x.onnx")),))  # fmt: skip
+
+
+def _damaged_lines(dice: random.Random, material: Material) -> bytes:
+    """Return a file of points of which one line is damaged, as JSON or as text."""
+    lines = material.data("swept/points.jsonl").splitlines()
+    at = dice.randrange(len(lines))
+    lines[at] = damaged_json(dice, json.loads(lines[at]))
+    data = b"\n".join((*lines, b""))
+    return damaged_source(dice, data) if dice.random() < 0.2 else data
+
+
+@cache
 def _loaded(name: str) -> Any:
     return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
 
@@ -258,8 +316,9 @@ def prepared(number: int, seed: int, material: Material, at: Path, only: str) ->
         known = ", ".join(door.name for door in doors(material, at))
         raise SystemExit(f"no door '{only}' (expected one of {known})")
     door = every[number % len(every)]
-    if door.file.startswith("out/"):
-        shutil.copytree(material.folder / "out", at / "out")
+    folder = Path(door.file).parts[0]
+    if folder in FOLDERS and folder != door.file:
+        shutil.copytree(material.folder / folder, at / folder)
     if door.file.startswith("codelets/"):
         shutil.copytree(ROOT / "examples" / "codelets", at / "codelets")
     data = door.made(dice)
@@ -278,7 +337,16 @@ def prepared(number: int, seed: int, material: Material, at: Path, only: str) ->
         path.write_bytes(dice.choice((b"", b"\0", b"\xff\xfe", dice.randbytes(300), b"\xef\xbb\xbf" + data)))
     elif kind > 3:
         path.write_bytes(data)
+    if folder == "staged" and path.is_file() and not path.is_symlink():
+        _seal(at / folder, path.name)
     return door
+
+
+def _seal(folder: Path, name: str) -> None:
+    """Write a manifest that says of a file what is in it: `t10 manifest` makes none of a model in stages."""
+    made = read_manifest(folder)
+    files = {**made.files, name: digest_of(folder / name)}
+    (folder / MANIFEST_FILE).write_text(manifest_text(made.about, files), encoding="utf-8")
 
 
 def judge(number: int, seed: int, material: Material, only: str = "") -> Verdict:

@@ -53,7 +53,10 @@ Lookup = Callable[[Any], Known]
 
 
 def tensor_type(value: Any) -> tuple[tuple[int, ...], str]:
-    """Return (shape, element type name) of a tensor, () for a scalar; raises `UnsupportedOpError` for other types."""
+    """Return (shape, element type name) of a tensor, () for a scalar; raises `UnsupportedOpError` for other types.
+
+    These include tensors with dynamic extents and tensors without elements.
+    """
     if isinstance(value.type, (ir.IntegerType, ir.FloatType, ir.IndexType)):
         return (), str(value.type)
     if not isinstance(value.type, ir.RankedTensorType):
@@ -64,6 +67,12 @@ def tensor_type(value: Any) -> tuple[tuple[int, ...], str]:
             f"tensor {kind} has a dynamic shape (expected static extents)",
             location=None if isinstance(value.owner, ir.Block) else source_text(value.owner.operation),
             hint="give the extents with --shape name=1x128",
+        )
+    if 0 in kind.shape:
+        raise UnsupportedOpError(
+            f"tensor {kind} has no elements (expected extents of at least 1)",
+            location=None if isinstance(value.owner, ir.Block) else source_text(value.owner.operation),
+            hint="leave it out of the model",
         )
     return tuple(int(n) for n in kind.shape), str(kind.element_type)
 

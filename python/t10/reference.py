@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from t10.arrays import Arrays, read_arrays
 from t10.core.graph import Graph, TensorValue
 from t10.core.trust.arrays import array_names
-from t10.core.trust.files import MODEL_BYTES, read_text
+from t10.core.trust.files import MODEL_BYTES, UNDECODABLE, read_text
 from t10.errors import InputError
 from t10.narrow_ends import held, widen_ends
 from t10.tolerances import loosest
@@ -282,15 +282,22 @@ def _fed(array: NDArray[Any], kind: str) -> NDArray[Any]:
 
 
 def load_onnx(path: Path) -> Any:
-    """Return the ONNX model of a file, its external data loaded; text of onnx-mlir is turned back into ONNX."""
+    """Return the ONNX model of a file, its external data loaded; text of onnx-mlir is turned back into ONNX.
+
+    ONNX and ONNX Runtime read it next: its form is checked first, as that of a model to compile is.
+    """
     onnx: Any = importlib.import_module("onnx")
     from google.protobuf.message import DecodeError
 
+    from t10.frontend.onnx_file import read_onnx
+    from t10.frontend.rules import check_rules
+
     if path.suffix != ".onnx":
         return _from_text(path)
+    check_rules(read_onnx(path), str(path))
     try:
         return onnx.load(path)
-    except (OSError, DecodeError, onnx.checker.ValidationError) as error:
+    except (OSError, DecodeError, onnx.checker.ValidationError, *UNDECODABLE) as error:
         raise InputError(
             f"cannot read {path} with its weights: {error}",
             hint="a model without its external data can be compiled, but not verified",

@@ -19,6 +19,22 @@ func.func @f(%x: tensor<4x8xf32>) -> f32 {
 
 // -----
 
+func.func @f(%x: tensor<4x8xf32>, %none: tensor<4x0xf32>) -> tensor<4x8xf32> {
+  // expected-error @-1 {{tensor tensor<4x0xf32> has no elements (expected extents of at least 1)}}
+  %y = tensor.concat dim(1) %x, %none : (tensor<4x8xf32>, tensor<4x0xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4x8xf32>) -> tensor<4x0xf32> {
+  // expected-error @+1 {{tensor tensor<4x0xf32> has no elements (expected extents of at least 1)}}
+  %y = tensor.extract_slice %x[0, 0] [4, 0] [1, 1] : tensor<4x8xf32> to tensor<4x0xf32>
+  return %y : tensor<4x0xf32>
+}
+
+// -----
+
 func.func @f(%x: tensor<4x?xf32>) -> tensor<4x?xf32> {
   // expected-error @-1 {{tensor tensor<4x?xf32> has a dynamic shape (expected static extents)}}
   return %x : tensor<4x?xf32>

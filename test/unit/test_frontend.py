@@ -214,6 +214,14 @@ def test_running_sum_goes_either_way(axis: int, exclusive: int, reverse: int) ->
     np.testing.assert_array_equal(found["y"], expected[0])
 
 
+def test_trailing_inputs_without_a_name_are_dropped() -> None:
+    node = helper.make_node("Conv", ["x", "w", ""], ["y"])
+    model = _model([node], {"x": [1, 2, 5, 5]}, {"y": [1, 3, 3, 3]}, w=np.ones((3, 2, 3, 3), np.float32))
+    assert any(
+        op.name.startswith("linalg.conv_2d") for op in _operations(import_proto(model, source="absent bias"))
+    )
+
+
 def test_shape_that_depends_on_data_is_refused() -> None:
     nodes = [
         helper.make_node("NonZero", ["x"], ["i"], name="nz"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fuzz_doors import Material, doors, prepared, run_batch
 
-CASES = 108
+CASES = 124
 
 
 @pytest.fixture(scope="module")

@@ -249,6 +249,20 @@ def test_rings_of_a_torus_are_not_folded() -> None:
     assert laid_out(Links((level("torus", 32, 32, stride=1),)), spec, plan) == plan
 
 
+def test_rings_are_folded_only_where_all_that_share_their_phases_still_tile() -> None:
+    """The matrix has rings of 2 along k, the vector beside it one of 4: folded, windows 0 and 3 would be a ring."""
+    product = specs.matmul(4, 4, 4)
+    vector = specs.operand("b", "weight", "f16", (4,), specs.dims(2))
+    spec = replace(product, inputs=(product.inputs[0], vector))
+    rows = ((1, 1, 2), (1, 1, 4), (1, 1, 1))
+    plan = place(spec, (2, 2, 1), rows, align_pace(spec, (2, 2, 1), rows))
+    assert plan is not None
+    folded = tuple(tuple(replace(term, is_folded=True) for term in terms) for terms in plan.phases)
+    assert is_tiling(spec, plan)
+    assert not is_tiling(spec, replace(plan, phases=folded))
+    assert is_tiling(spec, laid_out(line_of(4), spec, plan))
+
+
 def test_rings_lie_within_chips_where_they_can() -> None:
     """In natural order the rings of one operand lie across both chips."""
     links, spec = load_chip("test-2x16").links, specs.matmul(64, 64, 64)

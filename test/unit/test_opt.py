@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support import passes as test_passes
 
+from t10.opt.diagnostics import Diagnostics
 from t10.opt.main import main
 from t10.passes import registry
 
@@ -32,6 +33,18 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureF
         return code, captured.out, captured.err.replace(str(file), "in.mlir")
 
     return invoke
+
+
+def test_an_exception_without_diagnostics_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """MLIR refuses some damaged bytecode without a word."""
+
+    class Silent(Exception):
+        error_diagnostics: tuple[object, ...] = ()
+
+    diagnostics = Diagnostics("x.mlirbc", None)
+    diagnostics.add_exception(Silent("Unable to parse module assembly"))
+    diagnostics.show()
+    assert capsys.readouterr().err == "x.mlirbc: error: Unable to parse module assembly\n"
 
 
 def test_a_refusing_pass_points_at_the_operation_and_exits_3(run: Run) -> None:

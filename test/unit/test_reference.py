@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support import models
 
@@ -111,6 +113,27 @@ def test_what_onnx_runtime_cannot_run_is_an_input_error(tmp_path: Path) -> None:
         run_onnx_runtime(models.mlp(tmp_path / "mlp.onnx"), {"x": np.zeros((1, 2, 3), np.float32)})
     with pytest.raises(InputError, match="with its weights"):
         run_onnx_runtime(models.without_data(tmp_path / "bare.onnx"), {})
+
+
+@pytest.mark.parametrize("offset", ["x", "-5", str(1 << 60)])
+def test_external_data_of_a_reference_may_say_anything(offset: str, tmp_path: Path) -> None:
+    path = models.mlp(tmp_path / "m.onnx")
+    model: Any = onnx.ModelProto.FromString(path.read_bytes())
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "m.onnx"), ("offset", offset)):
+        tensor.external_data.add(key=key, value=value)
+    (tmp_path / "n.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match=r"n\.onnx"):
+        load_onnx(tmp_path / "n.onnx")
+
+
+def test_a_reference_is_checked_before_onnx_reads_it(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.onnx"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="is not a file"):
+        load_onnx(endless)
 
 
 def test_arrays_keep_any_name_and_give_the_same_bytes(tmp_path: Path) -> None:

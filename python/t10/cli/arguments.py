@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,8 +134,9 @@ def parse(argv: Sequence[str]) -> Arguments:
     return Arguments(**values)
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser of the command line, built once in a process."""
     whole = new_parser(
         prog="t10",
         description="Compile models for inter-core connected AI chips and execute them core by core. "

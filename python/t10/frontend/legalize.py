@@ -21,6 +21,13 @@ def legalize(model: Any) -> None:
     replace_all(graph.node, nodes)
 
 
+def drop_absent_inputs(model: Any) -> None:
+    """Drop, in place, trailing inputs without a name: ONNX allows them, the lowering of Conv counts inputs."""
+    for node in model.graph.node:
+        while node.input and not node.input[-1]:
+            del node.input[-1]
+
+
 def _without_unread_outputs(node: Any, read: set[str]) -> Any:
     """Drop trailing outputs that nothing reads (statistics of BatchNormalization, indices of MaxPool)."""
     while len(node.output) > 1 and node.output[-1] not in read:

@@ -31,7 +31,7 @@ from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.im2col import use_convolutions
-from t10.frontend.legalize import legalize
+from t10.frontend.legalize import drop_absent_inputs, legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.narrow_types import widen_types
@@ -213,6 +213,7 @@ def _prepared(
     while any(step(model) for step in _STEPS):
         model = infer_shapes(model, source)
         check_sizes(model, source)
+    drop_absent_inputs(model)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
     refused += _taken_out(model, computed_constants(model, source, weights.names))
     refused += _taken_out(model, beyond_limits(model, source))

@@ -45,9 +45,14 @@ class Diagnostics:
         return True
 
     def add_exception(self, error: Any) -> None:
-        """Take the diagnostics that an `MLIRError` carries instead of having reported them."""
+        """Take the diagnostics that an `MLIRError` carries instead of having reported them.
+
+        Of damaged bytecode there may be none: what the error itself says is then taken.
+        """
         for diagnostic in error.error_diagnostics:
             self.add(diagnostic)
+        if not any(item.severity == "error" for item in self.items):
+            self.items.append(Diagnostic("error", self.name, 0, 0, str(error)))
 
     def add_error(self, error: T10Error) -> None:
         """Take an error of ours, at its location if it has one."""

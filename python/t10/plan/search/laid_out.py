@@ -20,6 +20,7 @@ from t10.core.operator_body import rotating_operands
 from t10.core.plan import OperatorPlan
 from t10.core.shift_rounds import rotating_dtype, shift_elements
 from t10.cost.crossing import crosses, shift_share, together, turns_share
+from t10.plan.search.placement import is_tiling
 
 LEAST_FOLDED = 4
 """Digits that a fold puts nearer to each other."""
@@ -33,15 +34,18 @@ def laid_out(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPl
     if not crosses(links, plan):
         return plan
     best, least = plan, link_cycles(links, spec, plan)
-    for other in _others(links, plan) if least else ():
+    for other in _others(links, spec, plan) if least else ():
         cycles = link_cycles(links, spec, other)
         if cycles < least:
             best, least = other, cycles
     return best
 
 
-def _others(links: Links, plan: OperatorPlan) -> Iterator[OperatorPlan]:
-    """Yield other ways to lay out a plan: the order of cores, rings folded, both."""
+def _others(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> Iterator[OperatorPlan]:
+    """Yield other ways to lay out a plan: the order of cores, rings folded, both.
+
+    Rings of different lengths along one axis share their phases: folded, those of the shorter ring need not tile.
+    """
     still = tuple(axis for axis in plan.core_order if plan.f_op[axis] == 1)
     orders = [plan.core_order]
     for axis in plan.cut_order[1:]:
@@ -51,7 +55,8 @@ def _others(links: Links, plan: OperatorPlan) -> Iterator[OperatorPlan]:
         for terms in plan.phases
     )
     has_lines = any(level.topology == "mesh" for level in links.levels)
-    for phases in (plan.phases, folded) if has_lines and folded != plan.phases else (plan.phases,):
+    may_fold = has_lines and folded != plan.phases and is_tiling(spec, replace(plan, phases=folded))
+    for phases in (plan.phases, folded) if may_fold else (plan.phases,):
         for order in orders:
             if order != plan.core_order or phases != plan.phases:
                 yield replace(plan, core_order=order, phases=phases)
