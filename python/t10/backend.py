@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from t10.driver import Executable, Progress
     from t10.emit.link import Parts
     from t10.sim.device import DeviceResult
+    from t10.sim.poplar_host import PoplarHostResult
 
 Engine = Literal["plan", "iss", "poplar-host"]
 ENGINES: tuple[Engine, ...] = ("plan", "iss", "poplar-host")
@@ -188,13 +189,18 @@ def _typed(signature: tuple[str, tuple[int, ...]] | None) -> str:
 def run_on_host(
     executable: Executable, program: Path, inputs: Mapping[str, ArrayLike]
 ) -> dict[str, NDArray[Any]]:
+    """Return the outputs of `ran_on_host`."""
+    return dict(ran_on_host(executable, program, inputs).outputs)
+
+
+def ran_on_host(executable: Executable, program: Path, inputs: Mapping[str, ArrayLike]) -> PoplarHostResult:
     """Return what the C++ in the folder `program` (`program_of`) computes, built with g++ and run here.
 
     Raises `InputError` where the folder has no program, it does not compile, or there is no compiler.
     """
-    from t10.sim.poplar_host import run_poplar_host
+    from t10.sim.poplar_host import run_program
 
     arrays = checked_inputs(executable.inputs, inputs)
     executable.check_weights()
     kept = default_cache_folder()
-    return run_poplar_host(program, arrays, build_folder=None if kept is None else kept / "poplar-host")
+    return run_program(program, arrays, build_folder=None if kept is None else kept / "poplar-host")

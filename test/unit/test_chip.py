@@ -98,6 +98,7 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
     [
         ("clock_hz: 1.33", "expected cycles per second: did you mean 1.33 GHz"),
         ("sram_bytes: 624", "sram_bytes = 624 is too little, .*did you mean 624 KiB"),
+        ("sram_bytes: 8KiB", r"sram_bytes = 8192 is too little, .*read ahead \(docs"),
         ("hbm_bandwidth: 1 TB", "unknown unit 'TB', .*did you mean TB/s"),
         ("hbm_bandwidth: 2 gbps", "unknown unit 'gbps', .*did you mean GB/s"),
         ("hbm_bandwidth: 2", "line 3: .*did you mean 2 TB/s"),

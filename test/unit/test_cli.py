@@ -314,6 +314,11 @@ def test_how_good_the_plan_is_stands_in_summary_page_and_files(
     code, ran, _ = run(capsys, "run", out, "--engine", "iss")
     assert (code, f"{report.timed_cycles:,} cycles, " in ran) == (0, True)
     assert f"planned: {report.total_cycles:,} cycles" in ran
+    code, ran, _ = run(capsys, "run", out, "--engine", "poplar-host")
+    computing = f"{report.cycles.compute:,}"
+    assert code == 0
+    assert f"{computing} cycles of compute sets, as program.cpp estimates them" in ran
+    assert f"planned: {computing})" in ran
     code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4", "--no-program")
     assert code == 0
     assert "no choice takes fewer" in text

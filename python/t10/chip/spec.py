@@ -241,11 +241,13 @@ class ChipSpec(BaseModel):
         least = self.reserved_bytes + self.shift_buffer_bytes + ALIGNMENT_BYTES + OVERREAD_BYTES
         if self.sram_bytes >= least:
             return ""
+        # A whole number of KiB was hardly meant to be a number of them.
+        is_number_of_kib = self.sram_bytes * KIB >= least and self.sram_bytes % KIB != 0
         return (
             f"sram_bytes = {self.sram_bytes} is too little, expected at least {least}: reserved_bytes = "
             f"{self.reserved_bytes}, shift_buffer_bytes = {self.shift_buffer_bytes}, {ALIGNMENT_BYTES} for data and "
             f"{OVERREAD_BYTES} that codelets may read ahead"
-            + (f"; did you mean {self.sram_bytes} KiB?" if self.sram_bytes * KIB >= least else "")
+            + (f"; did you mean {self.sram_bytes} KiB?" if is_number_of_kib else "")
         )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

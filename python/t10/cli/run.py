@@ -11,7 +11,7 @@ from rich.console import Console
 
 from t10.arrays import write_arrays
 from t10.artefact import Folder
-from t10.backend import program_of, run_on_host, run_on_tiles
+from t10.backend import program_of, ran_on_host, run_on_tiles
 from t10.cli.arguments import Arguments
 from t10.cli.options import loaded
 from t10.cli.stages import run_folder
@@ -61,9 +61,12 @@ def _executed(
     """Run the chosen engine, print what it took, and return the outputs."""
     with progress_bar(quiet=arguments.quiet) as progress:
         if program is not None and arguments.engine == "poplar-host":
-            outputs = run_on_host(executable, program, inputs)
+            done = ran_on_host(executable, program, inputs)
             say(console, "program.cpp built with g++ and run on the host implementation of the Poplar API")
-            return outputs
+            planned = executable.report().cycles.compute
+            text = f"{done.cycles:,} cycles of compute sets, as program.cpp estimates them for Poplar"
+            say(console, f"{text} (planned: {planned:,}); exchanges take no time on the host")
+            return done.outputs
         if program is not None:
             result: SimResult | DeviceResult = run_on_tiles(executable, inputs, program, progress=progress)
             source = "instruction-set simulator"
