@@ -222,6 +222,12 @@ def test_trailing_inputs_without_a_name_are_dropped() -> None:
     )
 
 
+def test_a_node_without_its_first_input_is_refused() -> None:
+    node = helper.make_node("Transpose", [""], ["y"], name="of nothing")
+    with pytest.raises(InputError, match="shapes do not fit together"):
+        import_proto(_model([node], {"x": [4]}, {"y": [4]}), source="absent operand")
+
+
 def test_shape_that_depends_on_data_is_refused() -> None:
     nodes = [
         helper.make_node("NonZero", ["x"], ["i"], name="nz"),

@@ -80,9 +80,9 @@ def test_with_little_memory_the_small_plan_is_used() -> None:
 
 def test_what_does_not_fit_is_named_with_bytes() -> None:
     with pytest.raises(
-        InfeasiblePlanError, match=r"needs 20 bytes per core .* 0 of 45 are available"
+        InfeasiblePlanError, match=r"needs 20 bytes per core .* 0 of 45 are available .* room kept free 10"
     ) as caught:
-        reconcile(problem([typical()] * 3, 45, live=30), by_run_time=False)
+        reconcile(replace(problem([typical()] * 3, 45, live=30), base_bytes=10), by_run_time=False)
     assert caught.value.operator == "matmul"
     assert caught.value.hint is not None
     assert "fp16" in caught.value.hint

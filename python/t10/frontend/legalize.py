@@ -24,7 +24,7 @@ def legalize(model: Any) -> None:
 def drop_absent_inputs(model: Any) -> None:
     """Drop, in place, trailing inputs without a name: ONNX allows them, the lowering of Conv counts inputs."""
     for node in model.graph.node:
-        while node.input and not node.input[-1]:
+        while len(node.input) > 1 and not node.input[-1]:
             del node.input[-1]
 
 
