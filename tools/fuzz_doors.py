@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -378,13 +378,31 @@ def _silent() -> Generator[io.StringIO]:
 
 
 def run_batch(numbers: range, seed: int, material: Material, only: str = "") -> list[tuple[int, Verdict]]:
-    """Return the verdicts of a batch, judged in child processes."""
-    return judged(
-        numbers,
-        lambda number: judge(number, seed, material, only),
-        memory_bytes=MEMORY_BYTES,
-        is_stopped_told=True,
-    )
+    """Return the verdicts of a batch, judged in child processes.
+
+    Bytecode has one of its own for every case: MLIR's reader may damage memory, and another case would end of it.
+    """
+    every = [door.file for door in doors(material, material.folder) if only in ("", door.name)]
+    found: list[tuple[int, Verdict]] = []
+    for group in _groups(numbers, [file.endswith(".mlirbc") for file in every]):
+        found += judged(
+            group,
+            lambda number: judge(number, seed, material, only),
+            memory_bytes=MEMORY_BYTES,
+            is_stopped_told=True,
+        )
+    return found
+
+
+def _groups(numbers: range, is_alone: Sequence[bool]) -> Iterator[range]:
+    """Yield a batch in order, cut so that a number whose door is alone is in a group of its own."""
+    start = numbers.start
+    for number in numbers:
+        if is_alone and is_alone[number % len(is_alone)]:
+            yield from (group for group in (range(start, number), range(number, number + 1)) if group)
+            start = number + 1
+    if start < numbers.stop:
+        yield range(start, numbers.stop)
 
 
 def main() -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import fuzz_doors
 import pytest
 from fuzz_doors import Material, doors, prepared, run_batch
+from fuzz_runner import Verdict
 
 CASES = 124
 
@@ -26,6 +28,25 @@ def test_the_slice_passes_every_door(material: Material, tmp_path: Path) -> None
     names = [door.name for door in doors(material, tmp_path)]
     assert len(set(names)) == len(names)
     assert 4 * len(names) == CASES
+
+
+def test_bytecode_is_judged_in_a_process_of_its_own(
+    material: Material, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups: list[list[int]] = []
+
+    def judged(numbers: range, *_: object, **__: object) -> list[tuple[int, Verdict]]:
+        groups.append(list(numbers))
+        return [(number, Verdict("taken", "")) for number in numbers]
+
+    monkeypatch.setattr(fuzz_doors, "judged", judged)
+    files = [door.file for door in doors(material, tmp_path)]
+    assert [number for number, _ in run_batch(range(7, 7 + len(files)), 0, material)] == list(
+        range(7, 7 + len(files))
+    )
+    alone = [number for number in range(7, 7 + len(files)) if files[number % len(files)].endswith(".mlirbc")]
+    assert alone
+    assert all([number] in groups for number in alone)
 
 
 def test_a_number_and_a_seed_give_the_same_bytes(material: Material, tmp_path: Path) -> None:
