@@ -173,7 +173,13 @@ def _check_blocks(op: Any) -> None:
 def _wrong_kind(op: Any) -> str:
     """Return which attribute is not of the class that is declared, or an empty string."""
     for field in _declared(op.__class__)[1]:
-        found, kind = op.attributes[field.name].maybe_downcast(), field.constraint
-        if isinstance(kind, type) and not isinstance(found, kind):
+        kind = field.constraint
+        if not isinstance(kind, type):
+            continue
+        try:
+            found: object = op.attributes[field.name].maybe_downcast()
+        except TypeError:  # The bindings make no attribute of a location.
+            found = "a location"
+        if not isinstance(found, kind):
             return f"{field.name} is {found}, expected {getattr(kind, 'attr_name', kind.__name__)}"
     return ""

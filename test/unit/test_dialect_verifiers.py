@@ -56,6 +56,11 @@ def test_a_verifier_reports_a_broken_rule_in_its_words() -> None:
     assert "cannot be verified" not in error
 
 
+def test_a_verifier_that_fails_on_a_location_names_it() -> None:
+    error = probe_error('"probe.raise"() ({ ^only: }) {what = loc("f.mlir":1:2)} : () -> ()')
+    assert "'probe.raise' op what is a location, expected " in error
+
+
 def test_a_verifier_that_fails_on_an_attribute_of_the_wrong_kind_names_it() -> None:
     error = probe_error('"probe.raise"() ({ ^only: }) {what = 3} : () -> ()')
     assert "'probe.raise' op what is 3 : i64, expected builtin.string" in error

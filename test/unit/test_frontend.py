@@ -256,6 +256,15 @@ def test_import_is_deterministic() -> None:
     )
 
 
+def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        "func.func @f(%x: tensor<4xf32> {t10.name = 3}) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    )
+    with pytest.raises(InputError, match=r"m\.mlir: it contradicts itself, or is of another form"):
+        import_model(path)
+
+
 def test_linalg_text_is_read_as_it_is(tmp_path: Path) -> None:
     text = """
     func.func @f(%x: tensor<4xf32>, %w: tensor<4xf32> {t10.name = "w", t10.weight}) -> tensor<4xf32> {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -209,3 +211,15 @@ def test_compile_prints_statistics_before_it_refuses(
     assert "MACs" in found.out
     assert "NonZero" in found.out
     assert "positions" in found.err
+
+
+def test_what_native_code_gives_up_on_is_the_fault_of_the_file(tmp_path: Path) -> None:
+    """The bindings cannot make a dictionary's value of a location: they end the process."""
+    path = tmp_path / "m.mlir"
+    path.write_text(
+        'func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32> {t10.name = loc("a":1:2)}) { return %x : tensor<4xf32> }'
+    )
+    command = [sys.executable, "-m", "t10.cli", "inspect", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == InputError.exit_code
+    assert "m.mlir: the native code of ONNX or MLIR that reads it gave up" in done.stderr

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from t10.core.guard import parsing
+from t10.core.trust.files import decoding
 from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
@@ -29,7 +30,8 @@ def read_linalg(data: bytes, source: str, context: Any) -> ImportedModel:
                 module = ir.Module.parse(data)
         except ir.MLIRError as error:
             raise InputError(f"{source} cannot be parsed: {error}") from error
-    return named_model(module, source)
+    with decoding(source):
+        return named_model(module, source)
 
 
 def named_model(module: Any, source: str) -> ImportedModel:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from t10.core.guard import parsing, reading
-from t10.core.trust.files import MODEL_BYTES, read_bytes
+from t10.core.trust.files import MODEL_BYTES, decoding, read_bytes
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir, new_context, signature_attributes
 from t10.errors import InputError
@@ -32,16 +32,22 @@ def mlir_facts(file: Path) -> ModelFacts:
                 module = ir.Module.parse(normalize(text) if is_onnx else data)
         except ir.MLIRError as error:
             raise InputError(f"{file} cannot be parsed: {error}") from error
-        functions = [
-            op.operation
-            for op in module.body.operations
-            if op.operation.name == "func.func" and len(op.operation.regions[0].blocks)
-        ]
-        if not functions:
-            raise InputError(f"{file} has no function with a body")
-        model = next((each for each in functions if _symbol(each) == "main_graph"), functions[0])
-        others = [each for each in functions if each != model]
-        return _Reader(model).facts(module, others, str(file), is_onnx)
+        with reading(str(file)), decoding(file):
+            return _facts(module, str(file), is_onnx)
+
+
+def _facts(module: Any, source: str, is_onnx: bool) -> ModelFacts:
+    """Return the facts of a module, in its context."""
+    functions = [
+        op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func" and len(op.operation.regions[0].blocks)
+    ]
+    if not functions:
+        raise InputError(f"{source} has no function with a body")
+    model = next((each for each in functions if _symbol(each) == "main_graph"), functions[0])
+    others = [each for each in functions if each != model]
+    return _Reader(model).facts(module, others, source, is_onnx)
 
 
 class _Reader:
