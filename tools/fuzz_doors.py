@@ -244,7 +244,9 @@ def _ir_doors(material: Material, at: Path) -> Iterator[Door]:
     yield Door("model-bytecode", "x.mlirbc", _bytes(material, "m.mlirbc"),
                (_cli("inspect", binary), _cli("compile", binary, "--chip", CHIP, "-o", str(at / "made"))))  # fmt: skip
     yield Door("opt-bytecode", "x.mlirbc", _bytes(material, "ipu.mlirbc"), (_opt(binary, *result),))
-    yield Door("opt-ipu", "x.mlir", of_ipu, (_opt(path, "--t10-verify-plan", *result),))
+    yield Door(
+        "opt-ipu", "x.mlir", of_ipu, (_opt(path, *result), _opt(path, "--canonicalize", "--cse", *result))
+    )
     yield Door("opt-placed", "x.mlir", _text(material, "placed.mlir"), (_opt(path, *lowered),))
     yield Door("opt-module", "x.mlir", of_module, (_opt(path, *lowered),))
     yield Door("reproducer", "x.mlir", lambda dice: damaged_source(dice, PRODUCT.encode() + _reproducer(dice)),

@@ -69,6 +69,7 @@ def test_files_as_they_were_written_are_taken(material: Material, tmp_path: Path
         "plan": str(material.folder / "out" / "plan.json"),
         "opt-module": str(material.folder / "out" / "module.mlir"),
         "opt-placed": str(material.folder / "placed.mlir"),
+        "opt-ipu": str(material.folder / "ipu.mlir"),
         "translate": str(material.folder / "ipu.mlir"),
         "translate-bytecode": str(material.folder / "ipu.mlirbc"),
         "asm": str(material.folder / "out" / "program" / "codelets.S"),
