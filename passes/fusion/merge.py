@@ -49,8 +49,8 @@ a comparison would tell as a difference; and what is compared pair by pair (a ra
 MAX_WHOLE_READS = 1
 """... if it reads at most so many tensors of its own size: then a reader reads no more than before ..."""
 LITTLE = 8
-"""... or if it is to each reader little, which would wait for it as long as for much: less than one part in so many of
-what it reads, and of the points that it computes."""
+"""... or if it is little to each reader: at most one part in so many of what that reads, and of the points that it
+computes. An operator of its own would wait for exchanges as long as a large one."""
 
 MAX_SCALARS = 200
 """How many scalars a nest may hold when another is put into it: code for more needs more registers than there are,
