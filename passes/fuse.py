@@ -14,6 +14,7 @@ from t10.passes.bridge.views import is_pure_move
 from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
+from t10.passes.fusion.demands import target_of
 from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
@@ -28,6 +29,7 @@ from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.split_joined import split_joined
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.wide import stay_wide
+from t10.passes.fusion.widen import widen_slow_sums
 from t10.passes.fusion.write import write_function
 from t10.passes.import_onnx import ImportOnnx
 from t10.passes.patterns.constant_operand import CONSTANT_OPERAND
@@ -176,8 +178,8 @@ def fuse_function(
     """Fuse the body of one `func.func`.
 
     Tensors are stored as products are fastest on `chip`, without one in the order of their dims. `partials` says which
-    sums of 16-bit floats stay in 16 bits. Without `joins` only what moves, widens or rounds elements becomes part of
-    other operators.
+    sums of 16-bit floats stay in 16 bits, unless `chip` takes longer for them. Without `joins` only what moves, widens
+    or rounds elements becomes part of other operators.
     """
 
     def is_narrow(nest: Nest) -> bool:
@@ -219,7 +221,9 @@ def fuse_function(
             if joins:
                 pad_arguments(function, graph, partials)
                 pad_columns(function, graph)
-            reorder(function, graph, chip)
+            target = target_of(function, graph, chip)
+            reorder(function, graph, target)
+            widen_slow_sums(graph, target)
             block_weights(function, graph)
         write_function(function, graph)
         drop_arguments(function, dead)

@@ -6,15 +6,18 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 from t10.chip import ChipSpec
-from t10.core.expression import AffineDim, AxisSizes
+from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
+from t10.passes.fusion.arguments import argument_entries
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
-from t10.passes.fusion.narrow import is_handed_on_rounded
+from t10.passes.fusion.narrow import is_handed_on_rounded, widened
 from t10.passes.fusion.pad_arguments import TYPES
-from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
+from t10.passes.fusion.product_prices import FEW_BOXES, CountedPrice, CountedProduct, Target, Tensor
+from t10.passes.read_graph import WEIGHT
 from t10.plan.memory.storage import (
     AsGiven,
     Axes,
@@ -29,6 +32,8 @@ from t10.plan.memory.storage import (
     Tensors,
 )
 
+_counted = lru_cache(maxsize=256)(CountedProduct)
+"""Products that are alike are one, which keeps what it has counted."""
 WHOLE_TABLE = 64
 """Weight of a byte of a table that is gathered from in another order than given: rows are fetched, not columns."""
 DIM_ATTRIBUTES = {
@@ -61,6 +66,14 @@ def is_short_constant(graph: FusionGraph, node: Opaque) -> bool:
     """Return whether an operation is a constant of floats that stand in the text: they can stand in any order."""
     is_constant = node.op.name == "arith.constant" and graph.types[node.results[0]] in TYPES
     return is_constant and isinstance(node.op.attributes["value"], ir.DenseElementsAttr)
+
+
+def target_of(function: Any, graph: FusionGraph, chip: ChipSpec) -> Target:
+    """Return a chip as the target of a function with its weights."""
+    entries = argument_entries(function)
+    weights = [number for number, entry in enumerate(entries) if WEIGHT in entry and graph.shapes[number]]
+    sizes = {n: prod(graph.shapes[n]) * _size_bytes(graph.types[n]) for n in weights}
+    return Target.of(chip, sizes)
 
 
 def _size_bytes(dtype: str) -> int:
@@ -176,8 +189,6 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target)
     )
     if not inner:
         return None
-    operands = tuple(Tensor(graph.types[each.value], graph.shapes[each.value], each.dims) for each in sides)
-    result = Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims)
     own = _own_axes(nest, sides)
     axes = (_simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims))
     one, other, out = (tensors[value] for value in (first.value, second.value, nest.result))
@@ -186,28 +197,25 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target)
     rule = RowRule(axes, (one, other, out), frozenset(inner), _rows(nest, sides, own), lanes)
     price: ProductPrice = rule
     if not compound:
-        reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
-        outside = frozenset(number for number, read in enumerate(sides) if read.value in target.outside)
-        rounds = is_handed_on_rounded(nest)
-        price = _counted(
-            nest.extents, reduced, (*operands, result), rule, target.chip, outside, rounds=rounds
-        )
+        wide = widened(nest) if nest.acc_type == "f16" else None
+        other = None if wide is None else counted_product(graph, wide, target)
+        price = CountedPrice(counted_product(graph, nest, target), rule, other)
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
 
 
-@lru_cache(maxsize=256)
-def _counted(
-    extents: AxisSizes,
-    reduced: frozenset[int],
-    tensors: tuple[Tensor, Tensor, Tensor],
-    rule: RowRule,
-    chip: ChipSpec,
-    outside: frozenset[int],
-    *,
-    rounds: bool,
-) -> CountedPrice:
-    """Return the price of a product, one for all that are alike: it keeps what it has counted."""
-    return CountedPrice(extents, reduced, tensors, rule, chip, outside, rounds)
+def counted_product(
+    graph: FusionGraph, nest: Nest, target: Target, n_boxes: int = FEW_BOXES
+) -> CountedProduct:
+    """Return a nest that adds up products as it is counted for a target; those that are alike count once."""
+    first, second = sides = reads(nest.body)
+    tensors = (
+        *(Tensor(graph.types[each.value], graph.shapes[each.value], each.dims) for each in (first, second)),
+        Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims),
+    )
+    reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
+    outside = frozenset(number for number, read in enumerate(sides) if read.value in target.outside)
+    rounds = is_handed_on_rounded(nest)
+    return _counted(nest.extents, reduced, tensors, target.chip, outside, rounds, n_boxes)
 
 
 def _simple_axes(read: Read) -> Axes:

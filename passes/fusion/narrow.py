@@ -121,3 +121,48 @@ def _type_of(graph: FusionGraph, scalar: Scalar) -> str | None:
     if isinstance(scalar, Read):
         return graph.types[scalar.value]
     return scalar.dtype if isinstance(scalar, Apply) else None
+
+
+def widened(nest: Nest) -> Nest | None:
+    """Return a nest that sums in f32 and rounds the total, None where it begins with what is no constant."""
+    if not isinstance(nest.init, Constant):
+        return None
+    body = nest.body.operands[0] if is_rounded(nest.body) else _in_f32(nest.body)
+    return replace(
+        nest,
+        body=body,
+        acc_type="f32",
+        init=Constant(nest.init.text, "f32"),
+        epilogue=_Unrounded().of(nest.epilogue or Accumulated()),
+    )
+
+
+def _in_f32(product: Scalar) -> Scalar:
+    assert isinstance(product, Apply)
+    operands = tuple(Apply("arith.extf", (operand,), "f32") for operand in product.operands)
+    return Apply(product.opcode, operands, "f32")
+
+
+class _Unrounded:
+    """An epilogue of a narrow total as one of a wide one: that is rounded, with what is added to it at once."""
+
+    def __init__(self) -> None:
+        self.memo: dict[int, Scalar] = {}
+
+    def of(self, node: Scalar) -> Scalar:
+        """Return a scalar of the narrow total as one of the wide one."""
+        if isinstance(node, Accumulated):
+            return Apply("arith.truncf", (node,), "f16")
+        if not isinstance(node, Apply):
+            return node
+        if id(node) not in self.memo:
+            is_total = [isinstance(operand, Accumulated) for operand in node.operands]
+            if node.opcode == "arith.addf" and sum(is_total) == 1:
+                wide = tuple(
+                    operand if total else Apply("arith.extf", (operand,), "f32")
+                    for operand, total in zip(node.operands, is_total, strict=True)
+                )
+                self.memo[id(node)] = Apply("arith.truncf", (Apply(node.opcode, wide, "f32"),), "f16")
+            else:
+                self.memo[id(node)] = replace(node, operands=tuple(map(self.of, node.operands)))
+        return self.memo[id(node)]

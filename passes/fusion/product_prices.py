@@ -28,8 +28,10 @@ from t10.plan.memory.storage import TURNED, ProductOrders, RowRule
 
 LEAST_CYCLES = 16
 """Cycles are rounded down to a multiple of this. Between orders that then cost the same the rule decides."""
-N_BOXES = 8
+FEW_BOXES, MANY_BOXES = 8, 64
 """So many boxes are counted, those in which least is computed and moved by a simple rule."""
+SLOWER, MORE_CYCLES = 1.25, 256
+"""Sums in 16 bits are left unless they take so many times as long, and so much longer: what is counted is few boxes."""
 MACS_PER_CYCLE = 16
 """Of that rule: a rate that engines reach on small boxes."""
 WORD_BYTES = 4
@@ -60,8 +62,8 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountedPrice:
-    """The price of a sum of products over `extents`, reduced along `reduced`: what `rule` says, and what is counted.
+class CountedProduct:
+    """A sum of products over `extents`, reduced along `reduced`, as it is counted for a chip.
 
     Operands whose numbers are in `outside` lie outside the interleaved region. Where a core `rounds` what it has summed
     (`mixed`), it sums in f32.
@@ -70,18 +72,18 @@ class CountedPrice:
     extents: AxisSizes
     reduced: frozenset[int]
     tensors: tuple[Tensor, Tensor, Tensor]
-    rule: RowRule
     chip: ChipSpec
     outside: frozenset[int]
     rounds: bool
+    n_boxes: int = FEW_BOXES
     known: dict[ProductOrders, Ints] = field(default_factory=dict[ProductOrders, Ints])
 
-    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
-        """Return the bytes that all links carry while the product is computed.
+    def link_bytes(self, orders: ProductOrders, turned: tuple[bool, bool] = (False, False)) -> int:
+        """Return the bytes that a link carries while the product is computed, in the best box.
 
         `orders` are those in which cores hold operands and result; operands that are `turned` rest in other orders.
         """
-        boxes = _boxes(self.extents, self.reduced, self.tensors, self.chip.n_cores)
+        boxes = _boxes(self.extents, self.reduced, self.tensors, self.chip.n_cores, self.n_boxes)
         if orders not in self.known:
             self.known[orders] = self._counted(self._spec(orders), boxes.parts)
         bytes_moved = self.known[orders] * WORD_BYTES + boxes.sums
@@ -89,8 +91,7 @@ class CountedPrice:
             # What rests in another order comes whole, even where each core has its own part of it.
             arrivals = boxes.operands[number] * TURNED if is_turned else boxes.arrivals[number]
             bytes_moved = bytes_moved + arrivals
-        unit = LEAST_CYCLES * WORD_BYTES
-        return int(bytes_moved.min()) // unit * unit * self.chip.n_cores + self.rule(orders, turned)
+        return int(bytes_moved.min())
 
     def _counted(self, spec: OperatorSpec, parts: Ints) -> Ints:
         """Return the cycles (n,) of a step if an operator is cut in these parts (n, axes)."""
@@ -130,6 +131,32 @@ class CountedPrice:
         )
 
 
+def is_slower(narrow: int, wide: int) -> bool:
+    """Return whether sums in 16 bits take so much longer than in f32, in bytes of a link, that they are left."""
+    return narrow > SLOWER * wide and narrow - wide > MORE_CYCLES * WORD_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedPrice:
+    """The price of a product as its tensors are stored: what `rule` says, and what is counted.
+
+    If it sums in 16 bits it may be `wide` instead, which sums in f32 (`is_slower`).
+    """
+
+    product: CountedProduct
+    rule: RowRule
+    wide: CountedProduct | None = None
+
+    def __call__(self, orders: ProductOrders, turned: tuple[bool, bool]) -> int:
+        """Return the bytes that all links carry while the product is computed; see `CountedProduct.link_bytes`."""
+        unit = LEAST_CYCLES * WORD_BYTES
+        counted = self.product.link_bytes(orders, turned)
+        if self.wide is not None:
+            wide = self.wide.link_bytes(orders, turned)
+            counted = wide if is_slower(counted, wide) else counted
+        return counted // unit * unit * self.product.chip.n_cores + self.rule(orders, turned)
+
+
 def _body(first: str, second: str, acc: str, *, rounds: bool) -> ScalarFunction:
     """Return the product of two values in the type of the sum, or in f32 and rounded to it."""
     made = "f32" if rounds else acc
@@ -162,7 +189,11 @@ class _Boxes:
 
 @lru_cache(maxsize=256)
 def _boxes(
-    extents: AxisSizes, reduced: frozenset[int], tensors: tuple[Tensor, Tensor, Tensor], n_cores: int
+    extents: AxisSizes,
+    reduced: frozenset[int],
+    tensors: tuple[Tensor, Tensor, Tensor],
+    n_cores: int,
+    n_boxes: int,
 ) -> _Boxes:
     """Return boxes in which little is computed and moved: the best of each length of each axis, of these the best."""
     sizes = _lengths(extents, n_cores)
@@ -176,7 +207,7 @@ def _boxes(
     cycles = sizes.prod(axis=1) // MACS_PER_CYCLE + (sum(arrivals) + sums) // WORD_BYTES
     order = np.argsort(cycles, kind="stable")
     firsts = [np.unique(sizes[order, axis], return_index=True)[1] for axis in range(len(extents))]
-    best = order[np.unique(np.concatenate(firsts))[:N_BOXES]]
+    best = order[np.unique(np.concatenate(firsts))[:n_boxes]]
     operands = first[best], second[best]
     return _Boxes(parts[best], operands, (arrivals[0][best], arrivals[1][best]), sums[best])
 

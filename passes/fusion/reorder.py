@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from t10.chip import ChipSpec
 from t10.core.orders import Order, composed, given_order, permuted, relative
 from t10.dialect.elements import elements
 from t10.dialect.mlir import ir
@@ -34,13 +33,13 @@ from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Node, Opaque, R
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.product_prices import Target
 from t10.passes.fusion.views import fold_transposes
-from t10.passes.read_graph import ORDER, WEIGHT
+from t10.passes.read_graph import ORDER
 from t10.plan.memory.storage import Product, Tensors
 from t10.plan.memory.storage_choice import choose_orders
 
 
-def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
-    """Choose the storage orders of a function's tensors on a chip and rewrite graph and weights to them.
+def reorder(function: Any, graph: FusionGraph, target: Target) -> None:
+    """Choose the storage orders of a function's tensors for a target and rewrite graph and weights to them.
 
     The types of arguments change, weights and inputs alike, and `t10.order` says how: the host hands them over so.
     Arguments that have a layout keep their order, and so do results, which the host reads through views.
@@ -52,12 +51,7 @@ def reorder(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
         if ir.RankedTensorType(argument.type).encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
-    weights = {
-        number: tensors[number].n_bytes
-        for number, entry in enumerate(argument_entries(function))
-        if WEIGHT in entry and number in tensors
-    }
-    relations = relations_of(graph, tensors, Target.of(chip, weights))
+    relations = relations_of(graph, tensors, target)
     orders = choose_orders(tensors, relations)
     products = {each.values[2]: each for each in relations if isinstance(each, Product)}
     _Rewriter(graph, ViewMaker.of(function, graph), tensors, orders, products).rewrite()

@@ -22,7 +22,7 @@ from t10.cost.matrix import matrix_axes
 from t10.frontend.importer import import_model
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.fuse import Fuse
-from t10.passes.fusion.product_prices import CountedPrice, Target, Tensor
+from t10.passes.fusion.product_prices import CountedPrice, CountedProduct, Target, Tensor
 from t10.passes.read_graph import read_graph
 from t10.plan.memory.storage import RowRule, Stored
 
@@ -206,10 +206,8 @@ def price_of_product(dtype: str, outside: frozenset[int], *, rounds: bool) -> in
     stored = (Stored((64, 256), 1), Stored((512, 256), 1), Stored((64, 512), 1))
     none: frozenset[int] = frozenset()
     rule = RowRule(((0, 2), (1, 2), (0, 1)), stored, frozenset({2}), frozenset({0, 1}), (none, none))
-    price = CountedPrice(
-        (64, 512, 256), frozenset({2}), (x, w, y), rule, load_chip("test-4"), outside, rounds
-    )
-    return price(((0, 1), (0, 1), (0, 1)), (False, False))
+    product = CountedProduct((64, 512, 256), frozenset({2}), (x, w, y), load_chip("test-4"), outside, rounds)
+    return CountedPrice(product, rule)(((0, 1), (0, 1), (0, 1)), (False, False))
 
 
 def test_products_of_weights_outside_the_interleaved_region_cost_more() -> None:

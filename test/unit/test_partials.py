@@ -206,12 +206,12 @@ IMAGE = 9
 """Lines and columns of an image."""
 
 
-def biased(folder: Path, n_rows: int = ROWS) -> Path:
-    """Write y = relu(x * w + b): a product of 192 terms, of as many rows as are given."""
+def biased(folder: Path, n_rows: int = ROWS, n_terms: int = INNER, n_columns: int = COLUMNS) -> Path:
+    """Write y = relu(x * w + b): a product of as many rows, terms and columns as are given."""
     generator = np.random.default_rng(0)
     weights = {
-        "w": generator.normal(0, 0.1, (INNER, COLUMNS)).astype(np.float16),
-        "b": generator.normal(0, 1, COLUMNS).astype(np.float16),
+        "w": generator.normal(0, 0.1, (n_terms, n_columns)).astype(np.float16),
+        "b": generator.normal(0, 1, n_columns).astype(np.float16),
     }
     graph = helper.make_graph(
         [
@@ -220,8 +220,8 @@ def biased(folder: Path, n_rows: int = ROWS) -> Path:
             node("Relu", ["s"], ["y"], name="relu"),
         ],
         "g",
-        [helper.make_tensor_value_info("x", HALF, [n_rows, INNER])],
-        [helper.make_tensor_value_info("y", HALF, [n_rows, COLUMNS])],
+        [helper.make_tensor_value_info("x", HALF, [n_rows, n_terms])],
+        [helper.make_tensor_value_info("y", HALF, [n_rows, n_columns])],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
     path = folder / "b.onnx"
@@ -267,11 +267,13 @@ def test_mixed_partials_are_rounded_once_per_part_on_all_engines(tmp_path: Path)
     check_on_all_engines(executable, x, expected, allowed, tmp_path)
 
 
-def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: int = 16) -> Path:
-    """Write y = relu(conv(x) + b): 3 x 3 windows of 16 channels, padded."""
+def convolution(
+    folder: Path, *, stride: int = 1, dilation: int = 1, features: int = 16, channels: int = 16
+) -> Path:
+    """Write y = relu(conv(x) + b): 3 x 3 windows, padded."""
     generator = np.random.default_rng(0)
     weights = {
-        "w": generator.normal(0, 0.1, (features, 16, 3, 3)).astype(np.float16),
+        "w": generator.normal(0, 0.1, (features, channels, 3, 3)).astype(np.float16),
         "b": generator.normal(0, 1, features).astype(np.float16),
     }
     attributes: dict[str, Any] = {
@@ -286,7 +288,7 @@ def convolution(folder: Path, *, stride: int = 1, dilation: int = 1, features: i
             node("Relu", ["c"], ["y"], name="relu"),
         ],
         "g",
-        [helper.make_tensor_value_info("x", HALF, [1, 16, IMAGE, IMAGE])],
+        [helper.make_tensor_value_info("x", HALF, [1, channels, IMAGE, IMAGE])],
         [helper.make_tensor_value_info("y", HALF, [1, features, n, n])],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
@@ -312,6 +314,27 @@ def test_convolutions_hand_on_f16_on_all_engines(tmp_path: Path, stride: int, di
 def test_mixed_partials_leave_few_features_alone(tmp_path: Path) -> None:
     path = convolution(tmp_path, features=ONE_PASS_ROWS)
     assert kept(t10.compile(path, chip="test-16", partials="mixed")) == {"conv": "f32"}
+
+
+@pytest.mark.parametrize("kind", ["mixed", "f16", "auto"])
+def test_sums_in_f16_that_take_longer_are_f32(tmp_path: Path, kind: str) -> None:
+    path = convolution(tmp_path, features=9, channels=4)
+    executable, wide = (t10.compile(path, chip="test-4", partials=each) for each in (kind, "f32"))
+    assert kept(executable) == {"conv": "f32"}
+    assert executable.report().total_cycles == wide.report().total_cycles
+
+
+@pytest.mark.parametrize("kind", ["mixed", "f16"])
+def test_sums_kept_in_f32_are_stored_as_they_are_fastest(tmp_path: Path, kind: str) -> None:
+    path = biased(tmp_path, 10, 100, 100)
+    executable, wide = (
+        t10.compile(path, chip="test-4", partials=each, program=True) for each in (kind, "f32")
+    )
+    assert kept(executable) == {"product": "f32"}
+    assert executable.report().total_cycles == wide.report().total_cycles
+    x = np.random.default_rng(1).normal(0, 1, (10, 100)).astype(np.float16)
+    expected = OnnxRuntime(load_onnx(path), path).outputs({"x": x})["y"]
+    check_on_all_engines(executable, x, expected, 0.0, tmp_path)
 
 
 def test_mixed_partials_hand_on_half_the_bytes(tmp_path: Path) -> None:
