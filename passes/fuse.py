@@ -26,6 +26,7 @@ from t10.passes.fusion.quotients import defer_quotients
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
+from t10.passes.fusion.signs import move_signs
 from t10.passes.fusion.split_joined import split_joined
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.wide import stay_wide
@@ -205,6 +206,8 @@ def fuse_function(
     fold_views(graph)
     move_reshapes(graph)
     if joins:
+        with function.location:
+            move_signs(function, graph)
         merge(graph)
     else:
         merge_rounding(graph)

@@ -1,0 +1,71 @@
+"""Rotary embeddings: the smaller factor is negated instead of halves of heads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import t10
+from t10.backend import run_on_tiles
+from t10.reference import OnnxRuntime, load_onnx
+
+HEADS, TOKENS, SIZE = 3, 5, 8
+
+
+def rotary(folder: Path, dtype: int, factor: tuple[int, ...]) -> Path:
+    """Write y = concat(-b, a) * s for the halves a, b of q, and the same of k."""
+    ints = {"axis": [2], "zero": [0], "half": [SIZE // 2], "end": [SIZE]}
+    nodes: list[onnx.NodeProto] = []
+    for name in ("q", "k"):
+        nodes += [
+            helper.make_node("Slice", [name, "zero", "half", "axis"], [f"{name}_a"]),
+            helper.make_node("Slice", [name, "half", "end", "axis"], [f"{name}_b"]),
+            helper.make_node("Neg", [f"{name}_b"], [f"{name}_n"], name=f"{name}_neg"),
+            helper.make_node("Concat", [f"{name}_n", f"{name}_a"], [f"{name}_c"], axis=2),
+            helper.make_node("Mul", [f"{name}_c", "s"], [f"{name}_y"], name=f"{name}_mul"),
+        ]
+    shape = [HEADS, TOKENS, SIZE]
+    graph = helper.make_graph(
+        nodes,
+        "rotary",
+        [
+            *(helper.make_tensor_value_info(name, dtype, shape) for name in ("q", "k")),
+            helper.make_tensor_value_info("s", dtype, list(factor)),
+        ],
+        [helper.make_tensor_value_info(f"{name}_y", dtype, shape) for name in ("q", "k")],
+        [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in ints.items()],
+    )
+    path = folder / "rotary.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
+def test_rotary_embeddings_are_right_on_tiles(tmp_path: Path, dtype: int) -> None:
+    path = rotary(tmp_path, dtype, (TOKENS, SIZE))
+    executable = t10.compile(path, chip="test-4", program=True)
+    sizes = [np.prod(spec.output.shape) for spec in executable.plan.graph.operators]
+    # A part of the factor, and what multiplies by it.
+    assert sorted(sizes) == [TOKENS * SIZE // 2, *[HEADS * TOKENS * SIZE] * 2]
+    kind = np.float32 if dtype == TensorProto.FLOAT else np.float16
+    rng = np.random.default_rng(0)
+    inputs = {each.name: rng.standard_normal(each.shape).astype(kind) for each in executable.inputs}
+    inputs["q"][0, 0] = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-7, -1e-7, 1.0]
+    inputs["s"][0, :4] = [1.0, -1.0, 0.5, 2.0]
+    expected = OnnxRuntime(load_onnx(path), path).outputs(inputs)
+    for found in (executable.run(inputs), run_on_tiles(executable, inputs).outputs):
+        for name, value in expected.items():
+            np.testing.assert_array_equal(found[name], value.astype(kind))
+            is_number = ~np.isnan(value)
+            np.testing.assert_array_equal(np.signbit(found[name])[is_number], np.signbit(value)[is_number])
+
+
+def test_large_factors_are_left_alone(tmp_path: Path) -> None:
+    executable = t10.compile(rotary(tmp_path, TensorProto.FLOAT, (HEADS, TOKENS, SIZE)), chip="test-4")
+    names = {spec.name for spec in executable.plan.graph.operators}
+    assert {"q_neg", "k_neg"} <= names
