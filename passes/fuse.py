@@ -15,7 +15,7 @@ from t10.passes.bridge.write_program import update_signature
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
 from t10.passes.fusion.demands import target_of
-from t10.passes.fusion.graph import Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
+from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
@@ -221,13 +221,18 @@ def fuse_function(
             split_joined(function, graph)
         dead = join_products(function, graph) if joins else []
         if chip is not None:
-            if joins:
-                pad_arguments(function, graph, partials)
-                pad_columns(function, graph)
-            target = target_of(function, graph, chip)
-            reorder(function, graph, target)
-            widen_slow_sums(graph, target)
-            block_weights(function, graph)
+            _store(function, graph, chip, partials if joins else None)
         write_function(function, graph)
         drop_arguments(function, dead)
         update_signature(function)
+
+
+def _store(function: Any, graph: FusionGraph, chip: ChipSpec, padded: Partials | None) -> None:
+    """Store tensors as products are fastest on a chip, with zeros where those of `padded` partials gain by them."""
+    if padded is not None:
+        pad_arguments(function, graph, padded)
+        pad_columns(function, graph)
+    target = target_of(function, graph, chip)
+    reorder(function, graph, target)
+    widen_slow_sums(graph, target)
+    block_weights(function, graph)
