@@ -1,4 +1,4 @@
-"""Plans a few models on the chips that come with T10: time, share of moving, gap, CPU seconds of planning.
+"""Plan models on the bundled chips: time, share of moving, gap, CPU seconds of planning.
 
     python benchmarks/chips.py [--models vit-b32,llama2-13b] [--chips ipu-mk2,v-ipu-4] [--batch 1] [--json FILE]
 

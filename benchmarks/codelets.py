@@ -1,4 +1,4 @@
-"""Runs codelets on the instruction-set simulator: cycles, beside poplibs' published formulas and the hardware's bound.
+"""Run codelets on the instruction-set simulator: cycles beside poplibs' formulas and the hardware's bound.
 
     python benchmarks/codelets.py                 all families
     python benchmarks/codelets.py matrix          one of them

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile, execute and compare every model of a folder on every chip given; print one row each.
+"""Compile, execute and compare every model of a folder on every chip given.
 
     python benchmarks/corpus.py                                   # the bundled architectures on test-64
     python benchmarks/corpus.py FOLDER --chips test-64,ipu-mk2 --only bert --json results.json

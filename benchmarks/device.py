@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lower models to the chip and execute what is emitted, instruction by instruction; hold it against plans.
+"""Execute the emitted code of models, instruction by instruction, and compare with their plans.
 
     python benchmarks/device.py                                # bundled architectures on test-16 and test-64
     python benchmarks/device.py --large                        # a BERT-large layer and ResNet-18 on 1,472 tiles

@@ -1,4 +1,4 @@
-"""Compares exchange phases of the cost model with the exchange simulator, on random phases.
+"""Compare exchange phases of the cost model with the exchange simulator, on random phases.
 
     python benchmarks/exchange.py [--chip ipu-mk2] [--seed 0] [--count 40] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Runs random models on random small memories on every engine, and compares numbers, addresses, peak and cycles.
+"""Run random models in random small memories on every engine; compare numbers, addresses, peak and cycles.
 
     python benchmarks/fits.py --count 200                       cases 0 to 199
     python benchmarks/fits.py --only 4711                       one case again

@@ -1,4 +1,4 @@
-"""Sweeps the rate of off-chip memory: prefetching as in the paper (Single Op, Inter Op), ours, and what bounds it.
+"""Vary the rate of off-chip memory: the paper's prefetching (Single Op, Inter Op), ours, and the bound.
 
     python benchmarks/hbm.py [--models llama2-13b,bert-large] [--batch 1] [--chip ipu-mk2] [--rates 0.3,8] [--json FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed of the instruction-set simulator: issue slots (bundles or solo instructions) per second on one core.
+"""Measure the instruction-set simulator: issue slots per second on one core.
 
 Each loop is the inner loop of a kind of codelet. `python benchmarks/iss.py` prints a table; the bar is 20 M per second.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time and peak memory of importing and planning large models, each in a process of its own.
+"""Measure time and peak memory of importing and planning large models.
 
 usage: benchmarks/large_models.py [--case NAME] [--layers N]
 

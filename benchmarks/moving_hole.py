@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bound what shifts without a buffer could win: plan with shifts that copy nothing, and compare.
+"""Bound the gain of shifts without a buffer: plan with shifts that copy nothing.
 
 python benchmarks/moving_hole.py FOLDER                       # every model of a folder, on ipu-mk2
 python benchmarks/moving_hole.py FOLDER --only 'bert*,resnet*'

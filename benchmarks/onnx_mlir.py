@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Import, compile, execute and compare every text of onnx-mlir in a folder with ONNX Runtime on its source model.
+"""Compare every text of onnx-mlir in a folder with ONNX Runtime on its source model.
 
     python benchmarks/onnx_mlir.py FOLDER [--only bert] [--chips test-16,test-64,ipu-mk2] [--expect FILE] [--json FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Import the tests of the onnx package's operators as onnx-mlir would write them, and count what is refused and why.
+"""Import the onnx package's operator tests as onnx-mlir would write them; count what is refused and why.
 
     python benchmarks/onnx_mlir_nodes.py [--only attention] [--every 10] [--refused]
 

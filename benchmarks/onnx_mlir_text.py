@@ -1,4 +1,4 @@
-"""ONNX models as the text that `onnx-mlir --EmitONNXBasic` writes of them: a stand-in where no onnx-mlir is at hand.
+"""Write ONNX models as `onnx-mlir --EmitONNXBasic` would, where there is no onnx-mlir.
 
 Held against what onnx-mlir 0.4.2 wrote of tests of the onnx package (`test/unit/test_onnx_mlir_text.py`): operators,
 their names by opset, operands, attributes and the types of a function are alike; types in between are those that ONNX's

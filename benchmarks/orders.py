@@ -1,4 +1,4 @@
-"""How much it matters in which order a model's tensors are written: it should not, as orders are the compiler's choice.
+"""Measure how much the written order of a model's tensors matters.
 
 Random chains of products with a ReLU behind each are written four ways: `x W`, `x V^T`, `W^T x` and `V x`, where `V` is
 the transpose of `W`. Each is planned; printed are the modelled cycles of every writing and the worst over the best.

@@ -1,4 +1,4 @@
-"""Language models whole, as pipelines over several chips: tokens per second of a request and of all, memory, links.
+"""Plan language models as pipelines over several chips: tokens per second, memory, links.
 
     python benchmarks/pipelines.py [--layers 40] [--chip pod64] [--stages auto] [--batch 1] [--json FILE]
 

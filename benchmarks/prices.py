@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does a program take what its plan costs? Planned against timed cycles of whole models, one row each.
+"""Compare planned with timed cycles of whole models.
 
     python benchmarks/prices.py                 # small models on test-16 and test-64, layers and ResNet-18 on ipu-mk2
     python benchmarks/prices.py --only bert     # those whose name holds this

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU seconds of `t10 compile` with its program and without, and how often the whole model was chosen.
+"""Measure CPU seconds of `t10 compile` with its program and without.
 
 usage: benchmarks/program_time.py MODEL [--chip CHIP] [--runs N] [--most RATIO]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Quantise float models with ONNX Runtime and plan both: CPU seconds and modelled cycles, and the ratio of the seconds.
+"""Quantise float models with ONNX Runtime and plan both: CPU seconds and modelled cycles.
 
     python benchmarks/quantised.py [MODEL.onnx ...] [--chip NAME] [--limit RATIO]
 

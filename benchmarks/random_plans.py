@@ -1,4 +1,4 @@
-"""Runs random expressions under random legal plans on the simulator and compares each with numpy, exactly.
+"""Run random expressions under random legal plans on the simulator; compare with numpy, exactly.
 
     python benchmarks/random_plans.py --cases 100000
     python benchmarks/random_plans.py --first 4711 --cases 1        one case again

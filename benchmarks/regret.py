@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does a plan by hand beat the one that is called the fastest? Legal pins of single operators, priced and timed.
+"""Search for plans of single operators that beat the one that the planner calls the fastest.
 
     python benchmarks/regret.py                                        # seven architectures, batches 1 and 8
     python benchmarks/regret.py --models opt-13b --batches 1,2 --pins 60 --timed 4

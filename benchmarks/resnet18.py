@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Full ResNet-18 (224 x 224, random weights): plan it, execute it on every core, compare with ONNX Runtime.
+"""Plan ResNet-18 (224 x 224, random weights), execute it on every core, compare with ONNX Runtime.
 
 python benchmarks/resnet18.py                    # f32, batch 1, ipu-mk2: a minute or two on two cores
 python benchmarks/resnet18.py --dtype float16 --chip ipu-mk2

@@ -1,4 +1,4 @@
-"""Rings on a mesh without ways round: natural order of cores against the order that planning derives.
+"""Compare numberings of cores for rings on a mesh: natural order, and the one that planning derives.
 
     python benchmarks/rings.py [--grids 240,360,480,600,720]
 

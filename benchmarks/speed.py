@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast are the programs? Modelled cycles of whole models against what the chip could do at most, by partials type.
+"""Compare modelled cycles of whole models with the chip's peak, by type of partials.
 
     python benchmarks/speed.py                            # the models of docs/benchmarks.md, f32 and f16 partials
     python benchmarks/speed.py --only opt-13b --partials f32

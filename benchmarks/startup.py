@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU milliseconds that a command takes to start: `t10-opt` on a trivial module, best and median of some runs.
+"""Measure CPU milliseconds that `t10-opt` takes to start.
 
 usage: benchmarks/startup.py [--runs N] [--limit-ms MS]
 

@@ -1,4 +1,4 @@
-"""Edits planned modules in every way and says what becomes of each edit: refused, caught, or the same by name.
+"""Edit planned modules in every way; say which edits are refused or caught.
 
     python benchmarks/tamper.py                         every edit of 20 modules at the compute-shift level
     python benchmarks/tamper.py --level ipu --part 0.1  a tenth of the edits of the graphs they are lowered to

@@ -1,4 +1,4 @@
-"""The architectures of the paper on a GPU: milliseconds per run in f16, measured, for tables beside modelled times.
+"""Measure the architectures of the paper on a GPU: milliseconds per run in f16.
 
     python benchmarks/gpu                                     # every model, batches 1 to 128
     python benchmarks/gpu --models bert-large,opt-13b --batches 1,8 --json gpu.json

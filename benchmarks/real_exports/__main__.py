@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export small networks of public libraries with both exporters; compile, execute and compare each file.
+"""Export small networks of public libraries with both exporters; compile, execute and compare.
 
     python benchmarks/real_exports                            # everything: about two hours on one core
     python benchmarks/real_exports --only llama,yolo --exporters dynamo

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export small PyTorch modules with both exporters at every opset; compile, execute and compare each file.
+"""Export small PyTorch modules with both exporters at every opset; compile, execute and compare.
 
     python benchmarks/torch_exports                              # everything: an hour on one core
     python benchmarks/torch_exports --only lstm,gru --exporters dynamo --opsets 18,23
