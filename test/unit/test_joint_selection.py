@@ -21,6 +21,7 @@ from support.random_selections import (
     random_selection,
 )
 
+from t10.core.arrays import Floats, Ints
 from t10.errors import T10Error
 from t10.plan.joint import loosen, relaxation
 from t10.plan.joint import polish as program
@@ -29,7 +30,7 @@ from t10.plan.joint.improve import Neighbourhood, neighbours
 from t10.plan.joint.loosen import relaxation_of
 from t10.plan.joint.narrow import narrowed
 from t10.plan.joint.polish import polish
-from t10.plan.joint.relaxation import Relaxation
+from t10.plan.joint.relaxation import Region, Relaxation
 from t10.plan.joint.selection import Rows, Selection, Table
 from t10.plan.joint.solve import solve
 
@@ -115,6 +116,25 @@ def test_bounds_are_tight_where_memory_does_not_matter() -> None:
         assert relaxed.bound(relaxed.limits(0), 100_000).cycles == choices.cycles.min(), number
         # With all of it taken by weights at rest there is no room to run.
         assert relaxed.best(relaxed.limits(100_000), 0.0) is None
+
+
+def test_a_whole_problem_is_bounded_once_at_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[float] = []
+    relaxed = Relaxation(replace(problem(0)[0], room_bytes=100_000))
+    costs = relaxed._costs  # pyright: ignore[reportPrivateUsage]
+
+    def noted(limits: Ints, price: float, region: Region) -> tuple[Floats, Floats]:
+        calls.append(price)
+        return costs(limits, price, region)
+
+    monkeypatch.setattr(relaxed, "_costs", noted)
+    low, high = relaxed.limits(0), relaxed.limits(8)
+    first, other, again = (relaxed.best(low, price) for price in (0.0, 0.5, 0.0))
+    assert first is again is not other
+    assert calls == [0.0, 0.5]
+    relaxed.best(high, 0.5)
+    relaxed.best(low, 0.5, relaxed.region(relaxed.whole.is_open))
+    assert calls == [0.0, 0.5, 0.5, 0.5]
 
 
 def test_the_best_choice_is_found_and_proved() -> None:

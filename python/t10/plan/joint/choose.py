@@ -27,8 +27,10 @@ from t10.plan.options import PlanOptions, Reading
 from t10.plan.search.pareto import Front
 
 MOST_ROUNDS = 300
-NEAR = 0.001
-"""By what part of the cycles choices near the best are slower at most."""
+NEAR, FAR = 0.001, 0.01
+"""By what part of the cycles choices near the best are slower at most; where solving takes long, more are counted."""
+LONG_WORK = 100_000_000
+"""Work from which on a model is solved less often: about a third of a second."""
 EARLY_GAP = 0.006
 """Gap to which a large model is solved as long as its choice relies on bounds: they change what is best anyway."""
 CLOSING_WORK = 1_000_000_000
@@ -113,7 +115,8 @@ class JointPlanner:
             starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
             if not is_last and is_small:
-                near = neighbours(selection, found.rows, int(found.cycles * NEAR))
+                part = NEAR if found.work < LONG_WORK else FAR
+                near = neighbours(selection, found.rows, int(found.cycles * part))
                 if self._settle(selection, [found.rows, *near], "fine"):
                     selection = self.selection(room_bytes)
                     continue

@@ -78,6 +78,7 @@ class Relaxation:
         )
 
         self.whole = self.region(np.ones(len(selection.rows.state), np.bool_))
+        self._known: dict[tuple[bytes, float], Line | None] = {}
 
     def region(self, is_open: Bools) -> Region:
         """Return the part of the problem with these rows, and what they and values alive take at least in it."""
@@ -104,9 +105,20 @@ class Relaxation:
         return (self.selection.room_bytes - live - self.whole.need_bytes).min(axis=1)
 
     def best(self, limits: Ints, price: float, region: Region | None = None) -> Line | None:
-        """Return the best choice at a price under limits per operator, None where one has no row left."""
+        """Return the best choice at a price under limits per operator, None where one has no row left.
+
+        Of the whole problem it is found once: whoever leaves out rows bounds the problem again (`narrow`).
+        """
+        if region is not None and region is not self.whole:
+            return self._best(limits, price, region)
+        key = limits.tobytes(), price
+        if key not in self._known:
+            self._known[key] = self._best(limits, price, self.whole)
+        return self._known[key]
+
+    def _best(self, limits: Ints, price: float, region: Region) -> Line | None:
         selection, rows = self.selection, self.selection.rows
-        costs, by_state = self._costs(limits, price, region or self.whole)
+        costs, by_state = self._costs(limits, price, region)
         least, states, n_sums = self.elimination.minimise(by_state)
         if not np.isfinite(least):
             return None
