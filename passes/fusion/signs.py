@@ -10,14 +10,14 @@ its readers wait; the factor is one for all heads, layers, queries and keys, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import Apply, Read, Scalar, visit
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, with_leaves
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque
 from t10.passes.fusion.make_views import ViewMaker
 
 Pieces = tuple[tuple[int, bool], ...]
@@ -102,14 +102,20 @@ class _Mover:
 
     def _move(self, nest: Nest, value: int, plain: int, dim: int, pieces: Pieces) -> None:
         """Let a nest multiply what is `plain` instead of a value by factors with negated parts."""
-        other_by_read: dict[int, Read] = {}
+        made: dict[int, Scalar] = {}
         for node in visit(nest.body):
+            if not isinstance(node, Apply):
+                made[id(node)] = node
+                continue
+            operands = tuple(made[id(operand)] for operand in node.operands)
             found = self._factor(node, value, dim)
             if found is not None:
+                # A factor of other products as well keeps its sign there.
                 one, other, along = found
-                other_by_read[id(one)] = Read(plain, one.dims)
-                other_by_read[id(other)] = Read(self._signed(other.value, along, pieces, nest), other.dims)
-        self.graph.add(with_leaves(nest, lambda scalar: other_by_read.get(id(scalar), scalar)))
+                signed = Read(self._signed(other.value, along, pieces, nest), other.dims)
+                operands = (Read(plain, one.dims), signed)
+            made[id(node)] = replace(node, operands=operands)
+        self.graph.add(replace(nest, body=made[id(nest.body)]))
 
     def _signed(self, value: int, dim: int, pieces: Pieces, reader: Nest) -> int:
         """Return a value with negated parts along a dim."""

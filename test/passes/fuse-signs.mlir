@@ -65,3 +65,29 @@ func.func @large(%a: tensor<4x4xf16>, %b: tensor<4x4xf16>, %s: tensor<4x8xf16>) 
   %y = linalg.mul ins(%c, %s : tensor<4x8xf16>, tensor<4x8xf16>) outs(%whole : tensor<4x8xf16>) -> tensor<4x8xf16>
   return %y : tensor<4x8xf16>
 }
+
+// -----
+
+// A factor of another product as well keeps its sign there.
+// CHECK-LABEL: func.func @shared(
+// CHECK-SAME: %[[A:[a-z0-9]*]]: tensor<4x4xf16>, %[[B:[a-z0-9]*]]: tensor<4x4xf16>, %[[X:[a-z0-9]*]]: tensor<4x8xf16>, %[[S:[a-z0-9]*]]: tensor<8xf16>)
+// CHECK: %[[C:.*]] = tensor.concat dim(1) %[[B]], %[[A]]
+// CHECK: %[[T:.*]] = tensor.concat dim(0)
+// CHECK: ins(%[[C]], %[[T]], %[[X]], %[[S]] :
+// CHECK-NEXT: ^bb0(%[[c:[a-z0-9_]*]]: f16, %[[t:[a-z0-9_]*]]: f16, %[[x:[a-z0-9_]*]]: f16, %[[s:[a-z0-9_]*]]: f16,
+// CHECK-NEXT: arith.mulf %[[c]], %[[t]] : f16
+// CHECK-NEXT: arith.mulf %[[x]], %[[s]] : f16
+func.func @shared(%a: tensor<4x4xf16>, %b: tensor<4x4xf16>, %x: tensor<4x8xf16>, %s: tensor<8xf16>) -> tensor<4x8xf16> {
+  %half = tensor.empty() : tensor<4x4xf16>
+  %whole = tensor.empty() : tensor<4x8xf16>
+  %n = linalg.negf ins(%b : tensor<4x4xf16>) outs(%half : tensor<4x4xf16>) -> tensor<4x4xf16>
+  %c = tensor.concat dim(1) %n, %a : (tensor<4x4xf16>, tensor<4x4xf16>) -> tensor<4x8xf16>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d)>, affine_map<(i, d) -> (i, d)>], iterator_types = ["parallel", "parallel"]} ins(%c, %x, %s : tensor<4x8xf16>, tensor<4x8xf16>, tensor<8xf16>) outs(%whole : tensor<4x8xf16>) {
+  ^bb0(%p: f16, %q: f16, %r: f16, %o: f16):
+    %1 = arith.mulf %p, %r : f16
+    %2 = arith.mulf %q, %r : f16
+    %3 = arith.addf %1, %2 : f16
+    linalg.yield %3 : f16
+  } -> tensor<4x8xf16>
+  return %y : tensor<4x8xf16>
+}
