@@ -272,7 +272,10 @@ def last_changed(y: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize("name", ["Add/float/13", "Reshape/int8/sweep0", "Exp/float16/13"])
+@pytest.mark.parametrize(
+    "name",
+    ["Add/float/13", "Reshape/int8/sweep0", "Exp/float16/13", "Identity/int4/61x61", "Squeeze/uint2/squeeze"],
+)
 def test_one_wrong_element_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "run_on_tiles", wrong_by(lambda y: y))
     (findings,) = judge.judge_cases([case_of(name)])

@@ -16,7 +16,7 @@ from t10.conformance.grid.decided import decided
 from t10.conformance.grid.finding import Outcome
 from t10.conformance.grid.references import Arrays, References
 from t10.conformance.grid.undefined import may_be_nan, undefined
-from t10.conformance.grid.values import ValueClass, float_limits, is_float
+from t10.conformance.grid.values import ValueClass, float_limits, held_in, is_float
 from t10.tolerances import Tolerance
 
 
@@ -67,7 +67,7 @@ class Due:
             own = decided(case, inputs, next(iter(first.values())).shape)
         if own is not None:
             first, reference, runtime, is_double = own, own, None, False
-        dtypes = {name: plain.get(name, array.dtype) for name, array in first.items()}
+        dtypes = {name: held_in(plain.get(name, array.dtype)) for name, array in first.items()}
         magnitudes = references.evaluator(inputs, absolute=True) if tolerance.kind == "summed" else None
         slack = {
             name: _slack(array, dtypes[name], tolerance, None if magnitudes is None else magnitudes[name])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.conformance.grid.cases import GridCase, numpy_type
-from t10.conformance.grid.values import is_float
+from t10.conformance.grid.values import integer_limits, is_float
 
 Mask = NDArray[np.bool_]
 
@@ -38,13 +38,12 @@ def may_be_nan(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | Non
 def _cast(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:
     """A float beyond the range of an integer, and NaN."""
     x, result = inputs["x0"], case.result or case.types.get("T2", "")
-    target = numpy_type(result)
-    if not is_float(x.dtype) or target.kind not in "iu":
+    info = integer_limits(numpy_type(result))
+    if not is_float(x.dtype) or info is None:
         return None
     with np.errstate(all="ignore"):
         wide = np.trunc(x.astype(np.float64))
-    info = np.iinfo(target)
-    return ~((wide >= float(info.min)) & (wide < float(info.max) + (1.0 if info.bits < 53 else 0.0)))
+    return ~((wide >= float(info.min)) & (wide < float(info.max) + (1.0 if info.max < 2**53 else 0.0)))
 
 
 def _quotient(case: GridCase, inputs: Mapping[str, NDArray[Any]]) -> Mask | None:

@@ -26,6 +26,22 @@ def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or dtype == np.dtype(ml_dtypes.bfloat16)
 
 
+def integer_limits(dtype: np.dtype[Any]) -> Any:
+    """Return the least and greatest number of a type of integers, those of ml_dtypes included; None of any other."""
+    try:
+        return _ml_dtypes.iinfo(dtype)
+    except ValueError:
+        return None
+
+
+def held_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in which T10 hands numbers of a type over: integers of few bits in bytes, any other as it is."""
+    info = integer_limits(dtype)
+    if info is None or dtype.kind in "iu":
+        return dtype
+    return np.dtype(np.int8 if info.min < 0 else np.uint8)
+
+
 @dataclass(frozen=True, slots=True)
 class FloatLimits:
     """The largest, the least normal and the least number of a type, and the distances of 1 to its neighbours."""
@@ -48,10 +64,10 @@ def specials(dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return the extreme values of a type, each once."""
     if dtype == np.bool_:
         return np.array([False, True])
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
+    info = integer_limits(dtype)
+    if info is not None:
         found = [0, 1, 2, 3, info.max, info.min, info.max - 1, info.min + 1, info.max // 2, 7, 100]
-        found += [-1, -2, -7] if dtype.kind == "i" else [info.max - 7]
+        found += [-1, -2, -7] if info.min < 0 else [info.max - 7]
         found += [s * (1 << p) + d for p in (31, 63, 32, 24, 16, 15, 8, 7) for s in (1, -1) for d in (0, -1)]
         kept = dict.fromkeys(value for value in found if info.min <= value <= info.max)
         return np.array(list(kept), dtype)
@@ -89,11 +105,13 @@ def draw(
         return values[places % len(values)].reshape(shape)
     if dtype == np.bool_:
         return rng.random(shape) < 0.5
-    if dtype.kind in "iu":
-        if kind == "full":
-            return np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).reshape(shape).copy()
-        low = -_SMALL_INTEGER if dtype.kind == "i" else 0
-        return rng.integers(low, _SMALL_INTEGER + 1, shape).astype(dtype)
+    if dtype.kind in "iu" and kind == "full":
+        return np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).reshape(shape).copy()
+    info = integer_limits(dtype)
+    if info is not None:
+        # Of a few bits there may be no more than these.
+        low = max(-_SMALL_INTEGER, int(info.min))
+        return rng.integers(low, min(_SMALL_INTEGER, int(info.max)) + 1, shape).astype(dtype)
     if kind == "full":
         bits = np.frombuffer(rng.bytes(n * dtype.itemsize), dtype).reshape(shape).copy()
         with np.errstate(invalid="ignore"):
