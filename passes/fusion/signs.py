@@ -19,6 +19,7 @@ from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import Apply, Read, Scalar, visit
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque
 from t10.passes.fusion.make_views import ViewMaker
+from t10.passes.fusion.normalize import drop_unit_axes
 
 Pieces = tuple[tuple[int, bool], ...]
 """The lengths of the parts of a concatenation, and which are negated."""
@@ -136,5 +137,6 @@ class _Mover:
         body = Apply("arith.negf", (Read(value, forms),), dtype)
         result = self.graph.new_value(shape, dtype)
         kinds = (PARALLEL,) * len(shape)
-        self.graph.add(Nest(result, shape, kinds, body, forms, dtype, reader.location, reader.rank))
+        nest = Nest(result, shape, kinds, body, forms, dtype, reader.location, reader.rank)
+        self.graph.add(drop_unit_axes(nest))
         return result

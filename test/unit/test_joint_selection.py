@@ -5,9 +5,10 @@ A few hundred random problems, each so small that every choice can be tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from support.random_selections import (
     random_selection,
 )
 
-from t10.core.arrays import Floats, Ints
+from t10.core.arrays import Floats
 from t10.errors import T10Error
 from t10.plan.joint import loosen, relaxation
 from t10.plan.joint import polish as program
@@ -30,7 +31,7 @@ from t10.plan.joint.improve import Neighbourhood, neighbours
 from t10.plan.joint.loosen import relaxation_of
 from t10.plan.joint.narrow import narrowed
 from t10.plan.joint.polish import polish
-from t10.plan.joint.relaxation import Region, Relaxation
+from t10.plan.joint.relaxation import Relaxation
 from t10.plan.joint.selection import Rows, Selection, Table
 from t10.plan.joint.solve import solve
 
@@ -119,22 +120,21 @@ def test_bounds_are_tight_where_memory_does_not_matter() -> None:
 
 
 def test_a_whole_problem_is_bounded_once_at_a_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[float] = []
     relaxed = Relaxation(replace(problem(0)[0], room_bytes=100_000))
-    costs = relaxed._costs  # pyright: ignore[reportPrivateUsage]
+    minimise, calls = relaxed.elimination.minimise, list[Floats]()
 
-    def noted(limits: Ints, price: float, region: Region) -> tuple[Floats, Floats]:
-        calls.append(price)
-        return costs(limits, price, region)
+    def noted(by_state: Floats) -> tuple[float, Sequence[int], int]:
+        calls.append(by_state)
+        return minimise(by_state)
 
-    monkeypatch.setattr(relaxed, "_costs", noted)
+    monkeypatch.setattr(relaxed, "elimination", SimpleNamespace(minimise=noted))
     low, high = relaxed.limits(0), relaxed.limits(8)
     first, other, again = (relaxed.best(low, price) for price in (0.0, 0.5, 0.0))
     assert first is again is not other
-    assert calls == [0.0, 0.5]
+    assert len(calls) == 2
     relaxed.best(high, 0.5)
     relaxed.best(low, 0.5, relaxed.region(relaxed.whole.is_open))
-    assert calls == [0.0, 0.5, 0.5, 0.5]
+    assert len(calls) == 4
 
 
 def test_the_best_choice_is_found_and_proved() -> None:
