@@ -64,7 +64,8 @@ class Fuse(Pass):
     partials: str = option(
         "f32",
         help="type of partial sums of 16-bit floats: f32; f16 (their own); mixed (products and convolutions: f32 on a "
-        "core, f16 between cores); auto (f16 for faster products with an error bound within the tolerance)",
+        "core, f16 between cores); auto (f16 for faster products with an error bound within the tolerance); what takes "
+        "longer in f16 on the chip stays f32",
     )
     partials_tolerance: float = option(
         DEFAULT_TOLERANCE,

@@ -194,6 +194,10 @@ def test_what_onnx_leaves_undefined() -> None:
     found = undefined(cast, {"x0": x})
     assert found is not None
     assert found.tolist() == [False, True, False, True, True, True]
+    # Integers of a few bits are kept in bytes, and have their own range.
+    few = undefined(case_of("Cast/float16-uint2/61x61"), {"x0": np.array([3.9, 4, -0.9, -1], np.float16)})
+    assert few is not None
+    assert few.tolist() == [False, True, False, True]
     least = np.array([-128, -128, 5], np.int8)
     quotient = undefined(case_of("Div/int8/61x61"), {"x0": least, "x1": np.array([-1, 1, 0], np.int8)})
     assert quotient is not None

@@ -167,7 +167,7 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         choices=KINDS,
         help="type of partial sums of f16: f32; f16 (products at twice the rate); mixed (products and "
         "convolutions: f32 on a core, f16 between cores); auto (f16 for faster products with an error bound within the "
-        "tolerance) (default: f32)",
+        "tolerance); what takes longer in f16 on the chip stays f32 (default: f32)",
     )
     parser.add_argument(
         "--partials-tolerance",
