@@ -8,17 +8,19 @@ from math import prod
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from support import random_plans, random_specs
 from support.routes import route, traffic
 from t10.core import movement
+from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View, ViewKind
 from t10.core.loads import MoveRates
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.plan import OperatorPlan
-from t10.core.scalar import identity
+from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.schedule import ValueLayout
 
 Shape = tuple[int, ...]
@@ -57,7 +59,36 @@ def random_arriving(seed: int, largest: int = 300) -> Arriving:
     n_cores = rng.choice([1, 2, 4, 6, 8, 12, 24])
     spec = random_specs.random_operator(rng, "last", largest=largest)
     plan = random_plans.random_plan(rng, spec, n_cores)
-    number = rng.randrange(len(spec.operands))
+    return _arriving(rng, spec, plan, rng.randrange(len(spec.operands)), n_cores)
+
+
+def random_arriving_beside(seed: int) -> Arriving:
+    """Return the arrival of an epilogue's input that has an element for every one of the result's, in some order."""
+    rng = Random(seed)
+    n_cores = rng.choice([4, 6, 8, 12, 24])
+    spec = _with_beside(rng)
+    plan = random_plans.random_plan(rng, spec, n_cores)
+    while plan.reduce != "scatter":
+        spec = _with_beside(rng)
+        plan = random_plans.random_plan(rng, spec, n_cores)
+    return _arriving(rng, spec, plan, len(spec.inputs), n_cores)
+
+
+def _with_beside(rng: Random) -> OperatorSpec:
+    """Return an operator that adds a value to its sums."""
+    spec = random_specs.random_operator(rng, "last")
+    dims = rng.sample(spec.output.dims, len(spec.output.dims))
+    if rng.random() < 0.3:
+        dims.insert(rng.randrange(len(dims) + 1), AffineDim(()))
+    shape = tuple(spec.axes[dim.axes[0]].extent if dim.terms else 1 for dim in dims)
+    beside = Operand("beside", "activation", spec.acc_dtype, shape, tuple(dims))
+    added = ScalarFunction(2, (ScalarOp("arith.addf", (0, 1), spec.acc_dtype),), 2)
+    output = replace(spec.output, dtype=spec.acc_dtype)
+    return replace(spec, epilogue=added, epilogue_inputs=(beside,), output=output)
+
+
+def _arriving(rng: Random, spec: OperatorSpec, plan: OperatorPlan, number: int, n_cores: int) -> Arriving:
+    """Return the arrival of an operand from values that lie at random."""
     parts = _Parts()
     wanted = spec.operands[number]
     others = [o for i, o in enumerate(spec.operands) if i != number]
@@ -91,6 +122,42 @@ def element_maps(case: Arriving) -> tuple[ElementMap, list[tuple[ElementMap, int
     return wanted, homes
 
 
+def arriving_point_by_point(spec: OperatorSpec, plan: OperatorPlan, number: int) -> NDArray[np.int32]:
+    """Return the element that every slot of an operand takes, (cores, slots), -1 for none.
+
+    Of an epilogue input that is as large as the result, a core that ends with one chunk of the result takes the
+    elements at that chunk's points. All else is taken whole.
+    """
+    operand, result = spec.operands[number], len(spec.operands)
+    elements = movement.operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
+    is_epilogue = number >= len(spec.inputs)
+    rotates = any(t > 1 for t in plan.ft[-1])
+    if not is_epilogue or plan.reduce != "scatter" or rotates or movement.is_padded(spec, operand, plan):
+        return elements
+    if sorted(operand.axes) != sorted(spec.output.axes) and prod(operand.shape) != prod(spec.output.shape):
+        return elements
+    if any(not dim.is_simple for dim in operand.dims if dim.terms):
+        return elements
+    own = movement.operand_elements(spec, plan, result).reshape(plan.n_cores, -1)
+    taken = np.full_like(elements, -1)
+    seen: dict[bytes, int] = {}
+    n_members = random_plans.n_sharing(spec, plan)
+    chunk = chunk_slots(own.shape[1], n_members)
+    for core in range(plan.n_cores):
+        rank = seen.get(own[core].tobytes(), 0)
+        seen[own[core].tobytes()] = rank + 1
+        for element in own[core][rank * chunk : (rank + 1) * chunk]:
+            if element < 0:
+                continue
+            where = [int(i) for i in np.unravel_index(int(element), spec.output.shape)]
+            point = dict(zip([d.axes for d in spec.output.dims], where, strict=True))
+            index = tuple(point.get(dim.axes, 0) for dim in operand.dims)
+            wanted = int(np.ravel_multi_index(index, operand.shape)) if operand.shape else 0
+            slots = np.flatnonzero(elements[core] == wanted)
+            taken[core, slots] = wanted
+    return taken
+
+
 def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     """Return what moves, counted slot by slot; None where a copy of a source lacks an element."""
     operand = case.spec.operands[case.number]
@@ -98,12 +165,18 @@ def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
     numbers = movement.constant_numbers(through.constants, operand.pad_value, operand.dtype)
     is_padded = movement.is_padded(case.spec, operand, case.plan)
     pricing = Pricing(rates, size_bytes(operand.dtype), is_padded, constants=numbers)
-    wanted, homes = element_maps(case)
-    through = movement.view_elements(case.graph, case.spec.operands[case.number].name)
+    whole, homes = element_maps(case)
+    wanted = replace(whole, elements=arriving_point_by_point(case.spec, case.plan, case.number))
     moves = route(wanted, through, homes)
     if ((moves.source >= 0) & (moves.core < 0)).any():
         return None
-    return traffic(moves, homes, pricing)
+    found = traffic(moves, homes, pricing)
+    if (wanted.elements == whole.elements).all() or is_padded:
+        return found
+    # What a core does not take it does not copy either.
+    n_slots, n_members = whole.elements.shape[1], random_plans.n_sharing(case.spec, case.plan)
+    left_out = n_slots - min(chunk_slots(n_slots, n_members), n_slots)
+    return replace(found, copied_elements=found.copied_elements - left_out)
 
 
 def _own_layout(

@@ -121,6 +121,11 @@ def aligned_plan(rng: Random, spec: OperatorSpec, f_op: AxisSizes, ft: tuple[Axi
     )
 
 
+def n_sharing(spec: OperatorSpec, plan: OperatorPlan) -> int:
+    """Return how many cores have sums of the same elements."""
+    return prod(f for axis, f in enumerate(plan.f_op) if axis not in spec.output.axes)
+
+
 def _random_reduce(rng: Random, spec: OperatorSpec, n_members: int) -> Reduce:
     """Return how partial sums on some cores are combined; the smallest shift buffers take few members at once."""
     if n_members == 1:

@@ -13,9 +13,10 @@ from support import random_moves, specs
 from support.random_moves import Arriving
 
 from t10.chip import load_chip
+from t10.core.arriving import arriving_elements
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, GraphOutput, TensorValue
-from t10.core.movement import Traffic
+from t10.core.movement import Traffic, operand_elements
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ValueLayout
 from t10.cost import IpuCostModel
@@ -49,6 +50,22 @@ def test_traffic_is_that_of_the_route(first: int) -> None:
             n_counted += 1
             assert native(case) == expected, f"seed {seed}"
     assert n_counted > PER_TEST * 0.7
+
+
+def test_inputs_of_an_epilogue_arrive_in_chunks() -> None:
+    """Each core receives of a residual what belongs to its chunk of the sum, whatever order the two are stored in."""
+    n_cut = 0
+    for seed in range(PER_TEST):
+        case = random_moves.random_arriving_beside(seed)
+        expected = random_moves.arriving_point_by_point(case.spec, case.plan, case.number)
+        assert (arriving_elements(case.spec, case.plan, case.number) == expected).all(), f"seed {seed}"
+        whole = operand_elements(case.spec, case.plan, case.number).reshape(expected.shape)
+        n_cut += bool((expected != whole).any())
+        moved = random_moves.reference_traffic(case, COST.move_rates)
+        assert moved is None or native(case) == moved, f"seed {seed}"
+        mover, arguments = mover_of(case), (case.spec, case.plan, case.number, case.layouts)
+        assert moved is None or sum(mover.bound(*arguments)) <= mover.arrival(*arguments, "").cycles
+    assert n_cut > PER_TEST / 2
 
 
 def test_relayouts_of_an_operator_share_a_phase_and_set_ups_do_not() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import Box, chunk_boxes, chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -25,9 +25,6 @@ from t10.core.scalar import identity
 from t10.core.task import TaskOperand
 from t10.core.task_nest import axis_strides, named_axes
 from t10.core.vertex_nest import VertexNest, Work
-
-Box = tuple[AxisSizes, AxisSizes]
-"""First coordinates and extents per dim."""
 
 
 def epilogue_axes(spec: OperatorSpec) -> frozenset[int]:
@@ -126,7 +123,8 @@ def chunk_nests(spec: OperatorSpec, lengths: AxisSizes, n_members: int) -> Itera
         return
     axis_of_dim = [dim.terms[0].axis if dim.terms else -1 for dim in spec.output.dims]
     by_rank = [
-        _boxes(shape, rank * chunk, min(chunk, max(n_slots - rank * chunk, 0))) for rank in range(n_members)
+        chunk_boxes(shape, rank * chunk, min(chunk, max(n_slots - rank * chunk, 0)))
+        for rank in range(n_members)
     ]
     for number in range(max(map(len, by_rank))):
         boxes = {rank: own[number] for rank, own in enumerate(by_rank) if number < len(own)}
@@ -170,24 +168,3 @@ def _boxed(nest: VertexNest, chunk: int, boxes: dict[int, Box], axis_of_dim: lis
     offsets = nest_offsets(nest, first)
     offsets[:, -1] -= ranks * chunk * size_bytes(nest.operands[-1][1].dtype)
     return Work(ranks, extents, offsets, np.ones(len(ranks), np.bool_), first)
-
-
-def _boxes(shape: tuple[int, ...], first: int, count: int) -> list[Box]:
-    """Return a run of row-major slots as boxes, in order."""
-    if count <= 0:
-        return []
-    if not shape:
-        return [((), ())]
-    inner = prod(shape[1:])
-    boxes: list[Box] = []
-    row, offset = divmod(first, inner)
-    if offset or count < inner:
-        here = min(count, inner - offset)
-        boxes += [((row, *f), (1, *e)) for f, e in _boxes(shape[1:], offset, here)]
-        count, row = count - here, row + 1
-    n_rows, rest = divmod(count, inner)
-    if n_rows:
-        boxes.append(((row, *(0,) * (len(shape) - 1)), (n_rows, *shape[1:])))
-    if rest:
-        boxes += [((row + n_rows, *f), (1, *e)) for f, e in _boxes(shape[1:], 0, rest)]
-    return boxes

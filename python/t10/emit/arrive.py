@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry, movement
 from t10.core.arrays import Ints, first_of_each
+from t10.core.arriving import arriving_parts
 from t10.core.chunks import chunk_slots
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
@@ -69,7 +70,7 @@ class Homes:
         )
         found = self.kept.patterns.get(key)
         if found is None:
-            parts = movement.operand_parts(spec, plan, number)
+            parts = arriving_parts(spec, plan, number)
             is_padded = movement.is_padded(spec, operand, plan)
             found = self._pattern(operand, parts, plan.n_cores, homes, is_padded=is_padded)
             self.kept.patterns[key] = found
@@ -84,7 +85,7 @@ class Homes:
         *,
         is_padded: bool,
     ) -> Pattern:
-        """Return the pattern that brings an operand, wanted as `movement.operand_parts` says, from its sources."""
+        """Return the pattern that brings an operand, wanted as `arriving_parts` says, from its sources."""
         through = movement.view_elements(self.graph, operand.name)
         maps = [self.element_map(home) for home in homes]
         sizes = [prod(self._shapes[source]) for source in through.sources]

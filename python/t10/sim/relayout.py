@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from t10.core import movement
 from t10.core.arrays import Array
+from t10.core.arriving import arriving_boxes, arriving_elements
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -24,7 +25,7 @@ from t10.core.scalar import parse_constant
 from t10.core.schedule import Home, ValueLayout
 from t10.core.tile import TileRange
 from t10.sim.exchange import CHUNK_SLOTS, Source, gather
-from t10.sim.memory import CoreMemory
+from t10.sim.memory import POISON, CoreMemory
 from t10.sim.partition import core_chunks
 from t10.sim.traps import trap
 
@@ -84,10 +85,23 @@ class Mover:
         """Fill a buffer with a value in the wanted layout, read through views from where its sources lie."""
         target = self.element_map(wanted)
         slots = self.memory.slots(buffer, wanted.dtype, *target.elements.shape)
+        outside = target.elements < 0
+        n_taken, target = self._arriving(wanted, target)
         moved = self._gather(value, target, wanted.dtype, slots, self._pricing(value, wanted, buffer))
-        slots[target.elements < 0] = padding(self.specs.get(wanted.operator), wanted)
+        # What does not arrive stays poison.
+        slots.view(np.uint8).reshape(*slots.shape, -1)[target.elements < 0] = POISON
+        slots[outside] = padding(self.specs.get(wanted.operator), wanted)
         self._mark(buffer, wanted.dtype, target.elements)
-        return moved
+        return replace(moved, copied_elements=moved.copied_elements - target.elements.shape[1] + n_taken)
+
+    def _arriving(self, wanted: ValueLayout, whole: ElementMap) -> tuple[int, ElementMap]:
+        """Return what of an operand's layout arrives, and the most slots that a core takes."""
+        spec, plan = self.specs.get(wanted.operator), wanted.plan
+        boxes = arriving_boxes(spec, plan, wanted.operand) if spec and plan else []
+        if spec is None or plan is None or not boxes:
+            return whole.elements.shape[1], whole
+        n_taken = max(sum(prod(size) for _, size in own) for own in boxes)
+        return n_taken, replace(whole, elements=arriving_elements(spec, plan, wanted.operand))
 
     def _pricing(self, value: str, wanted: ValueLayout, buffer: str) -> Pricing | None:
         """Return how the loads of filling a layout are counted."""

@@ -103,9 +103,10 @@ NB_MODULE(_moves, module) {
   module.doc() = "Native counting of what moves between layouts (see _moves.pyi for meanings and units).";
   nb::class_<t10::PartitionCells>(module, "PartitionCells", "How an operand lies on the cores of a plan.")
       .def(nb::init<const std::vector<t10::DimFields> &, Ints, Ints, Ints, const Ints &,
-                    const std::vector<std::vector<t10::PhaseFields>> &, const Ints &, std::vector<bool>>(),
+                    const std::vector<std::vector<t10::PhaseFields>> &, const Ints &, std::vector<bool>,
+                    std::vector<t10::Boxes>>(),
            nb::arg("dims"), nb::arg("f_op"), nb::arg("lengths"), nb::arg("windows"), nb::arg("core_order"),
-           nb::arg("phases"), nb::arg("shift"), nb::arg("rotates"))
+           nb::arg("phases"), nb::arg("shift"), nb::arg("rotates"), nb::arg("chunks") = std::vector<t10::Boxes>())
       .def_prop_ro("n_cores", [](const t10::PartitionCells &cells) { return cells.n_cores; })
       .def_prop_ro("n_slots", [](const t10::PartitionCells &cells) { return cells.n_slots; });
   nb::class_<t10::ElementLocator>(module, "ElementLocator", "Where the elements of a value lie.")

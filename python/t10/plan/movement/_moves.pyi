@@ -18,12 +18,14 @@ class PartitionCells:
         phases: Sequence[Sequence[tuple[Sequence[int], int, int, int]]],
         shift: Sequence[int],
         rotates: Sequence[bool],
+        chunks: Sequence[Sequence[tuple[Sequence[int], Sequence[int]]]] = (),
     ) -> None:
         """Make cells from a plan's rows, one entry per axis.
 
         `dims` are (extent, offset, terms as (axis, coefficient)) per dim; `phases` are the fields of `PhaseTerm`;
-        `shift` is how far windows have moved along an axis and `rotates` whether they move along it. Raises
-        ValueError where rows disagree.
+        `shift` is how far windows have moved along an axis and `rotates` whether they move along it. Where there are
+        `chunks`, the core of rank k among those of one window takes the slots of chunk k only, boxes of first slots
+        and extents per dim. Raises ValueError where rows disagree.
         """
 
     @property

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
+from t10.core.arriving import arriving_boxes
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -146,7 +147,9 @@ class Mover:
     )
     _traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
     _bounds: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
-    _padded: dict[CellsKey, bool] = field(default_factory=dict[CellsKey, bool])
+    _arriving: dict[CellsKey, tuple[_moves.PartitionCells, bool]] = field(
+        default_factory=dict[CellsKey, tuple[_moves.PartitionCells, bool]]
+    )
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalCosts = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
@@ -282,7 +285,7 @@ class Mover:
         """Return what `lies_in_place` does for many pairs (n, 2), each the number of a plan and that of a layout."""
         if operand_of(spec, number).pad_value:
             return np.zeros(len(pairs), np.bool_)
-        wanted = [self._wanted(spec, plan, number)[0] for plan in plans]
+        wanted = [self._cells(self._cells_key(spec, plan, number), spec, plan) for plan in plans]
         homes = [self._locator(layout) for layout in layouts]
         return np.array(_moves.lie_in_place(wanted, homes, pairs), np.bool_)
 
@@ -339,12 +342,19 @@ class Mover:
     def _wanted(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int
     ) -> tuple[_moves.PartitionCells, bool]:
-        """Return how an operand is to lie, and whether slots outside its tensor are filled."""
-        key = (self._kind(spec), self._known.plans.of(plan), number)
-        padded = self._padded.get(key)
-        if padded is None:
-            padded = self._padded[key] = is_padded(spec, operand_of(spec, number), plan)
-        return self._cells(key, spec, plan), padded
+        """Return what of an operand arrives, and whether slots outside its tensor are filled."""
+        key = self._cells_key(spec, plan, number)
+        found = self._arriving.get(key)
+        if found is None:
+            if len(self._arriving) >= KEPT_CELLS:
+                self._arriving.clear()
+            chunks = arriving_boxes(spec, plan, number)
+            cells = operand_cells(spec, plan, number, chunks) if chunks else self._cells(key, spec, plan)
+            found = self._arriving[key] = cells, is_padded(spec, operand_of(spec, number), plan)
+        return found
+
+    def _cells_key(self, spec: OperatorSpec, plan: OperatorPlan, number: int) -> CellsKey:
+        return self._kind(spec), self._known.plans.of(plan), number
 
     def _key(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]

@@ -314,7 +314,7 @@ class MoveCounter {
       counts_.received = std::max(counts_.received, received);
       counts_.fragments = std::max(counts_.fragments, fragments);
       counts_.total += received;
-      if (!is_cut) counts_.copied = std::max(counts_.copied, wanted_.n_slots - received);
+      if (!is_cut) counts_.copied = std::max(counts_.copied, wanted_.n_taken - received);
     }
     return !is_cut;
   }

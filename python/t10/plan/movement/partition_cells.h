@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -25,6 +27,10 @@ constexpr Int kSmallRange = Int{1} << 16;
 using PhaseFields = std::tuple<Ints, Int, Int, Int>;
 // One dim of an operand: extent, offset, terms (axis, coefficient).
 using DimFields = std::tuple<Int, Int, std::vector<std::pair<Int, Int>>>;
+
+// First slots and extents per dim of a box of slots, and the boxes that a core of one rank takes of its partition.
+using BoxFields = std::pair<Ints, Ints>;
+using Boxes = std::vector<BoxFields>;
 
 // `length` slots of one dim from `slot` hold the indices from `index`. Slots outside the tensor are in no piece.
 struct IndexRun {
@@ -107,13 +113,16 @@ struct Groups {
 
 class PartitionCells {
  public:
-  // `shift` is how far windows have moved along every axis, `windows` their lengths, `rotates` whether they move.
+  // `shift` is how far windows have moved along every axis, `windows` their lengths, `rotates` whether they move. Where
+  // there are `chunks`, the core of rank k among those that hold the same windows takes the slots of chunk k only.
   PartitionCells(const std::vector<DimFields> &forms, Ints f_op, Ints lengths, Ints windows, const Ints &core_order,
-      const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift, std::vector<bool> rotates)
+      const std::vector<std::vector<PhaseFields>> &phases, const Ints &shift, std::vector<bool> rotates,
+      std::vector<Boxes> chunks = {})
       : f_op_(std::move(f_op)),
         lengths_(std::move(lengths)),
         windows_(std::move(windows)),
-        rotates_(std::move(rotates)) {
+        rotates_(std::move(rotates)),
+        chunks_(std::move(chunks)) {
     const std::size_t n_axes = f_op_.size();
     if (lengths_.size() != n_axes || windows_.size() != n_axes || core_order.size() != n_axes ||
         phases.size() != n_axes || shift.size() != n_axes || rotates_.size() != n_axes)
@@ -129,6 +138,8 @@ class PartitionCells {
     add_dims(forms);
     is_exclusive = std::all_of(dims.begin(), dims.end(), [](const CellDim &dim) { return dim.is_exclusive(); });
     group_cores();
+    n_taken = n_slots;
+    if (!chunks_.empty()) rank_cores();
     // Only needed to get here; thousands are kept.
     coordinates_ = {};
     starts_ = {};
@@ -137,6 +148,8 @@ class PartitionCells {
 
   Int n_cores = 1;
   Int n_slots = 1;
+  // The most slots that a core takes: all, or those of a chunk.
+  Int n_taken = 1;
   Int n_elements = 1;
   std::vector<CellDim> dims;
   // Innermost dim that is not held whole: the dims behind it only make runs longer.
@@ -152,6 +165,10 @@ class PartitionCells {
   void walk(Int core, Emit &&emit) const {
     if (dims.empty()) {
       emit(Int{0}, Int{0}, Int{1});
+      return;
+    }
+    if (!chunks_.empty()) {
+      walk_chunk(static_cast<std::size_t>(core), emit);
       return;
     }
     descend(0, static_cast<std::size_t>(core), 0, 0, emit);
@@ -186,6 +203,44 @@ class PartitionCells {
         slot_here += dim.slot_stride;
         element_here += dim.stride;
       }
+    }
+  }
+
+  struct SlotElements {
+    Int slot;
+    Int element;
+    Int length;
+  };
+
+  // Boxes of a chunk may alternate in the order of slots.
+  template <class Emit>
+  void walk_chunk(std::size_t core, Emit &emit) const {
+    std::vector<SlotElements> runs;
+    for (const auto &[first, size] : chunks_[rank_of_core_[core]]) descend_box(0, core, first, size, {0, 0, 0}, runs);
+    std::sort(runs.begin(), runs.end(), [](const SlotElements &a, const SlotElements &b) { return a.slot < b.slot; });
+    for (std::size_t i = 0; i < runs.size();) {
+      SlotElements run = runs[i++];
+      for (; i < runs.size() && runs[i].slot == run.slot + run.length && runs[i].element == run.element + run.length; ++i)
+        run.length += runs[i].length;
+      emit(run.slot, run.element, run.length);
+    }
+  }
+
+  void descend_box(std::size_t d, std::size_t core, const Ints &first, const Ints &size, SlotElements at,
+                   std::vector<SlotElements> &runs) const {
+    const CellDim &dim = dims[d];
+    const Int begin = first[d], end = first[d] + size[d];
+    for (const IndexRun &piece : dim.variants[static_cast<std::size_t>(dim.variant_of_core[core])]) {
+      const Int low = std::max(begin, piece.slot), high = std::min(end, piece.slot + piece.length);
+      if (low >= high) continue;
+      const Int index = piece.index + low - piece.slot;
+      if (d + 1 == dims.size()) {
+        runs.push_back({at.slot + low, at.element + index, high - low});
+        continue;
+      }
+      for (Int i = 0; i < high - low; ++i)
+        descend_box(d + 1, core, first, size,
+                    {at.slot + (low + i) * dim.slot_stride, at.element + (index + i) * dim.stride, 0}, runs);
     }
   }
 
@@ -353,11 +408,35 @@ class PartitionCells {
     groups = Groups(group_of_core, n_groups);
   }
 
+  // Every core takes something else: its rank counts those before it that hold the same windows.
+  void rank_cores() {
+    rank_of_core_.assign(static_cast<std::size_t>(n_cores), 0);
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      if (groups.size(group) > chunks_.size()) throw std::invalid_argument("PartitionCells: a core has no chunk");
+      for (std::size_t i = 0; i < groups.size(group); ++i)
+        rank_of_core_[static_cast<std::size_t>(groups.begin(group)[i])] = i;
+    }
+    n_taken = 0;
+    for (const Boxes &boxes : chunks_) {
+      Int taken = 0;
+      for (const auto &[first, size] : boxes) {
+        if (first.size() != dims.size() || size.size() != dims.size())
+          throw std::invalid_argument("PartitionCells: a box must have one entry per dim");
+        taken += std::accumulate(size.begin(), size.end(), Int{1}, std::multiplies<Int>());
+      }
+      n_taken = std::max(n_taken, taken);
+    }
+    std::iota(group_of_core.begin(), group_of_core.end(), 0);
+    groups = Groups(group_of_core, group_of_core.size());
+  }
+
   Ints f_op_;
   Ints lengths_;
   Ints windows_;
   std::vector<std::vector<std::int32_t>> coordinates_;
   std::vector<bool> rotates_;
+  std::vector<Boxes> chunks_;
+  std::vector<std::size_t> rank_of_core_;
   std::vector<Ints> starts_;
   std::vector<std::vector<std::int32_t>> start_numbers_;
   Ints n_starts_;

@@ -6,16 +6,23 @@ arrays over all slots they replace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from t10.core import geometry
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import Box, chunk_slots
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
 from t10.core.plan import OperatorPlan, final_positions
 from t10.plan.movement._moves import PartitionCells
 
 
-def operand_cells(spec: OperatorSpec, plan: OperatorPlan, number: int) -> PartitionCells:
-    """Return how operand `number` lies: inputs before the first step, epilogue inputs and output after the last."""
+def operand_cells(
+    spec: OperatorSpec, plan: OperatorPlan, number: int, chunks: Sequence[Sequence[Box]] = ()
+) -> PartitionCells:
+    """Return how operand `number` lies: inputs before the first step, epilogue inputs and output after the last.
+
+    With `chunks`, what of that arrives (`core.arriving`).
+    """
     operand = operand_of(spec, number)
     n_inputs = len(spec.inputs)
     slot = min(number, n_inputs)
@@ -43,6 +50,7 @@ def operand_cells(spec: OperatorSpec, plan: OperatorPlan, number: int) -> Partit
         ],
         shift=[position * rp for position, rp in zip(positions, plan.rp, strict=True)],
         rotates=[t > 1 for t in plan.ft[slot]],
+        chunks=chunks,
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
+from t10.core.arriving import arriving_elements
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -88,7 +89,7 @@ class TileCounter:
         ids, _ = view_ids(self.plan.graph, name, np.int64)
         where = _Homes.of(self.plan.graph, self.layouts, self.specs, name, plan.n_cores)
         renaming = ids.reshape(-1)
-        wanted = operand_elements(spec, plan, number).reshape(plan.n_cores, -1)
+        wanted = arriving_elements(spec, plan, number)
         received: Ints = np.zeros(plan.n_cores, np.int64)
         taken = np.zeros(len(where.core), np.bool_)
         step = max(1, MOST_SLOTS // max(wanted.shape[1], 1))
