@@ -64,7 +64,8 @@ class RelayoutOp(RTensor.Operation, name="relayout"):
 
     A source without layout is a view (reshape, slice, concat ...) of placed values: it is read through. The cores of
     the source hold one or several copies of it, and each core reads one: the copy of which it holds a part, else copy
-    s mod n. Padding of the result is filled in.
+    s mod n. Padding of the result is filled in. Where the result is read by an epilogue behind a reduce-scatter and is
+    as large as what that makes, each core takes the elements that belong to its chunk; its other slots hold nothing.
 
     ```text
     result[s][e] = source[s'][e], s' = the lowest core that holds e in the copy that s reads
