@@ -16,6 +16,7 @@ from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
 from t10.passes.fusion.demands import target_of
 from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
+from t10.passes.fusion.join_alike import join_alike
 from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
@@ -208,7 +209,7 @@ def fuse_function(
     move_reshapes(graph)
     if joins:
         with function.location:
-            move_signs(function, graph)
+            move_signs(function, graph, chip.n_cores if chip else 0)
         merge(graph)
     else:
         merge_rounding(graph)
@@ -221,6 +222,8 @@ def fuse_function(
         if joins:
             split_joined(function, graph)
         dead = join_products(function, graph) if joins else []
+        if joins:
+            join_alike(function, graph)
         if chip is not None:
             _store(function, graph, chip, partials if joins else None)
         write_function(function, graph)

@@ -243,6 +243,14 @@ def with_leaves(nest: Nest, leaf: Callable[[Scalar], Scalar]) -> Nest:
     return replace(nest, body=body, init=init, epilogue=epilogue)
 
 
+def sources_of(graph: FusionGraph, value: int) -> set[int]:
+    """Return the values of which a value shows elements through views."""
+    owner = graph.owner(value)
+    if owner is None or (isinstance(owner, Nest) and not owner.is_move):
+        return {value}
+    return {source for shown in owner.uses for source in sources_of(graph, shown)}
+
+
 def axis_of(nest: Nest, dim: int) -> int | None:
     """Return the axis that is dim `dim` of the result, None where the dim is constant 0."""
     form = nest.out_dims[dim]

@@ -33,7 +33,7 @@ LEAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class Member:
     """A product whose columns are those of a weight: `operands` are that and what its epilogue reads per column.
 
     `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined. `back` splits
@@ -65,7 +65,7 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
         and len(graph.users[number]) == 1
         and number not in graph.outputs
     }
-    groups: dict[tuple[Any, ...], list[_Member]] = {}
+    groups: dict[tuple[Any, ...], list[Member]] = {}
     for nest in graph.nests():
         member = _member(graph, nest, free) or _split_member(graph, nest, free)
         if member is not None:
@@ -74,14 +74,14 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
     dead: list[int] = []
     for members in groups.values():
         if len(members) > 1:
-            dead += _join(function, graph, views, members, entries, free)
+            dead += join_members(function, graph, views, members, entries, free)
     if dead:
         set_argument_entries(function, entries)
         graph.remove_dead()
     return dead
 
 
-def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
+def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     """Return a product as one that may be joined, None where it is none."""
     if nest.combine != "arith.addf" or not is_product(nest) or nest.forced is not None or nest.name:
         return None
@@ -106,15 +106,15 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
     operands = tuple(dict.fromkeys(read.value for read in columns))
     if any(owner is not None and owner.uses for owner in map(graph.owner, operands)):
         return None
-    dims = tuple(_dim_of(read, axis) for value in operands for read in columns if read.value == value)
+    dims = tuple(dim_of(read, axis) for value in operands for read in columns if read.value == value)
     if len(dims) != len(operands) or any(dim < 0 for dim in dims):
         return None
     if any(isinstance(node, Index) and axis in node.form.axes for part in nest.parts for node in visit(part)):
         return None
-    return _Member(nest, axis, operands, dims, _key(graph, nest, axis, operands))
+    return Member(nest, axis, operands, dims, key_of(graph, nest, axis, operands))
 
 
-def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | None:
+def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     """Return a product whose columns were split in two axes (heads) as one that may be joined, None of others."""
     if not is_product(nest):
         return None
@@ -127,13 +127,13 @@ def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> _Member | N
     return None
 
 
-def _dim_of(read: Read, axis: int) -> int:
+def dim_of(read: Read, axis: int) -> int:
     """Return the dim that an axis alone indexes, -1 where none is, or it has more."""
     dims = [number for number, form in enumerate(read.dims) if axis in form.axes]
     return dims[0] if len(dims) == 1 and read.dims[dims[0]].is_simple else -1
 
 
-def _key(graph: FusionGraph, nest: Nest, axis: int, operands: tuple[int, ...]) -> tuple[Any, ...]:
+def key_of(graph: FusionGraph, nest: Nest, axis: int, operands: tuple[int, ...]) -> tuple[Any, ...]:
     """Return all of a nest but its extent along an axis, and which operands it reads along that."""
     extents = tuple(-1 if a == axis else extent for a, extent in enumerate(nest.extents))
     numbers = {value: -1 - place for place, value in enumerate(operands)}
@@ -144,11 +144,11 @@ def _key(graph: FusionGraph, nest: Nest, axis: int, operands: tuple[int, ...]) -
     return (parts, extents, nest.kinds, nest.out_dims, nest.acc_type, nest.sum_type, types)
 
 
-def _join(
+def join_members(
     function: Any,
     graph: FusionGraph,
     views: ViewMaker,
-    members: Sequence[_Member],
+    members: Sequence[Member],
     entries: list[Entry],
     free: Set[int],
 ) -> list[int]:

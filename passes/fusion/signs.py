@@ -5,7 +5,9 @@ concat(-b, a) * s        becomes        concat(b, a) * concat(-s[.., :n], s[.., 
 ```
 
 Rotary embeddings turn halves of heads like this. Negating a half of all heads is an operator in every layer, for which
-its readers wait; the factor is one for all heads, layers, queries and keys, and negated once. No product changes.
+its readers wait; the factor is one for all heads, layers, queries and keys, and negated once. Where its readers compute
+few points, each multiplies by signs of its own instead, a constant; not where the factor is a weight, which each would
+bring to its cores. No product changes.
 """
 
 from __future__ import annotations
@@ -14,23 +16,45 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from t10.core.dtypes import numpy_dtype
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import Apply, Read, Scalar, visit
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque
+from t10.passes.fusion.arguments import argument_entries
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, sources_of
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.normalize import drop_unit_axes
+from t10.passes.read_graph import WEIGHT
 
 Pieces = tuple[tuple[int, bool], ...]
 """The lengths of the parts of a concatenation, and which are negated."""
 
 
-def move_signs(function: Any, graph: FusionGraph) -> None:
+FEW_POINTS = 256
+"""How many points a core computes that multiply by signs in the time in which it waits for one more operator."""
+
+
+def move_signs(function: Any, graph: FusionGraph, n_cores: int) -> None:
     """Negate the smaller factor of products of which the other is a concatenation with negated parts."""
-    mover = _Mover(graph, ViewMaker.of(function, graph))
-    for node in graph.nodes():
-        if isinstance(node, Opaque) and node.op.name == "tensor.concat":
-            mover.visit(node)
+    weights = {number for number, entry in enumerate(argument_entries(function)) if WEIGHT in entry}
+    mover = _Mover(graph, ViewMaker.of(function, graph), frozenset(weights))
+    concats = [n for n in graph.nodes() if isinstance(n, Opaque) and n.op.name == "tensor.concat"]
+    turned = [each for each in map(mover.turned, concats) if each is not None]
+    n_points = sum(prod(nest.extents) for each in turned for nest in each.nests)
+    for each in turned:
+        mover.move_all(each, is_little=n_points <= FEW_POINTS * n_cores)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    """A concatenation of which some parts are negated: what is, and what multiplies it by less."""
+
+    node: Opaque
+    pieces: Pieces
+    sources: tuple[int, ...]
+    nests: tuple[Nest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +63,30 @@ class _Mover:
 
     graph: FusionGraph
     views: ViewMaker
+    weights: frozenset[int]
     made: dict[tuple[int, int, Pieces], int] = field(default_factory=dict[tuple[int, int, Pieces], int])
 
-    def visit(self, node: Opaque) -> None:
-        """Move the signs of a concatenation's parts, if all that reads it multiplies it by less."""
+    def turned(self, node: Opaque) -> _Turned | None:
+        """Return a concatenation with negated parts if all that reads it multiplies it by less, None for others."""
         graph, (result,) = self.graph, node.results
-        dim = int(ir.IntegerAttr(node.op.attributes["dim"]).value)
+        dim = _dim(node)
         parts = [value for value in node.operands if value is not None]
         negated = [self._negated(value) for value in parts]
         users = [graph.owners[user] for user in sorted(graph.users[result])]
         nests = [user for user in users if isinstance(user, Nest) and self._multiplies(user, result, dim)]
         if len(nests) < len(users) or result in graph.outputs or all(value is None for value in negated):
-            return
-        pieces = tuple(
-            [(graph.shapes[p][dim], value is not None) for p, value in zip(parts, negated, strict=True)]
-        )
+            return None
+        pieces = [(graph.shapes[p][dim], value is not None) for p, value in zip(parts, negated, strict=True)]
         sources = [part if value is None else value for part, value in zip(parts, negated, strict=True)]
+        return _Turned(node, tuple(pieces), tuple(sources), tuple(nests))
+
+    def move_all(self, turned: _Turned, *, is_little: bool) -> None:
+        """Move the signs of a concatenation's parts into the factors; into what reads them where that is little."""
+        graph, (result,) = self.graph, turned.node.results
         plain = graph.new_value(graph.shapes[result], graph.types[result])
-        self.views.concat(plain, tuple(sources), dim, node.rank)
-        for nest in nests:
-            self._move(nest, result, plain, dim, pieces)
+        self.views.concat(plain, turned.sources, _dim(turned.node), turned.node.rank)
+        for nest in turned.nests:
+            self._move(nest, result, plain, turned, is_little=is_little)
         graph.remove_dead(result)
 
     def _negated(self, value: int) -> int | None:
@@ -101,7 +129,7 @@ class _Mover:
                 return (one, other, along[0]) if is_whole else None
         return None
 
-    def _move(self, nest: Nest, value: int, plain: int, dim: int, pieces: Pieces) -> None:
+    def _move(self, nest: Nest, value: int, plain: int, turned: _Turned, *, is_little: bool) -> None:
         """Let a nest multiply what is `plain` instead of a value by factors with negated parts."""
         made: dict[int, Scalar] = {}
         for node in visit(nest.body):
@@ -109,14 +137,28 @@ class _Mover:
                 made[id(node)] = node
                 continue
             operands = tuple(made[id(operand)] for operand in node.operands)
-            found = self._factor(node, value, dim)
+            found = self._factor(node, value, _dim(turned.node))
             if found is not None:
                 # A factor of other products as well keeps its sign there.
                 one, other, along = found
-                signed = Read(self._signed(other.value, along, pieces, nest), other.dims)
+                if is_little and not self.weights & sources_of(self.graph, other.value):
+                    signs = Read(self._signs(other.value, turned.pieces, nest), (other.dims[along],))
+                    signed: Scalar = Apply("arith.mulf", (other, signs), node.dtype)
+                else:
+                    signed = Read(self._signed(other.value, along, turned.pieces, nest), other.dims)
                 operands = (Read(plain, one.dims), signed)
             made[id(node)] = replace(node, operands=operands)
         self.graph.add(replace(nest, body=made[id(nest.body)]))
+
+    def _signs(self, value: int, pieces: Pieces, reader: Nest) -> int:
+        """Return -1 and 1, as the parts of a value are to be multiplied by: one reader's, which rest as it wants."""
+        dtype = self.graph.types[value]
+        signs = np.concatenate(
+            [np.full(n, -1 if negated else 1, numpy_dtype(dtype)) for n, negated in pieces]
+        )
+        result = self.graph.new_value(signs.shape, dtype)
+        self.views.constant(result, signs, reader.rank)
+        return result
 
     def _signed(self, value: int, dim: int, pieces: Pieces, reader: Nest) -> int:
         """Return a value with negated parts along a dim."""
@@ -140,3 +182,8 @@ class _Mover:
         nest = Nest(result, shape, kinds, body, forms, dtype, reader.location, reader.rank)
         self.graph.add(drop_unit_axes(nest))
         return result
+
+
+def _dim(concat: Opaque) -> int:
+    """Return the dim along which parts are put together."""
+    return int(ir.IntegerAttr(concat.op.attributes["dim"]).value)

@@ -88,3 +88,49 @@ func.func @small(%p: tensor<8x512xf32>, %past: tensor<8x511x64xf32>, %v: tensor<
   } -> tensor<8x64xf32>
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+// Queries and keys of one tensor times one factor: one operator, of which both are slices.
+// CHECK-LABEL: func.func @alike
+// CHECK: %[[ALL:.*]] = tensor.concat dim(0)
+// CHECK: linalg.generic {{.*}} ins(%[[ALL]], %arg1 :
+// CHECK-NOT: linalg.generic
+// CHECK: return
+// CHECK-LABEL: func.func @other
+// CHECK-COUNT-2: linalg.generic
+#all = affine_map<(h, d) -> (h, d)>
+#row = affine_map<(h, d) -> (d)>
+func.func @alike(%y: tensor<6x8xf32>, %c: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<2x8xf32>) {
+  %q = tensor.extract_slice %y[0, 0] [4, 8] [1, 1] : tensor<6x8xf32> to tensor<4x8xf32>
+  %k = tensor.extract_slice %y[4, 0] [2, 8] [1, 1] : tensor<6x8xf32> to tensor<2x8xf32>
+  %eq = tensor.empty() : tensor<4x8xf32>
+  %ek = tensor.empty() : tensor<2x8xf32>
+  %qs = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%q, %c : tensor<4x8xf32>, tensor<8xf32>) outs(%eq : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  %ks = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%k, %c : tensor<2x8xf32>, tensor<8xf32>) outs(%ek : tensor<2x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<2x8xf32>
+  return %qs, %ks : tensor<4x8xf32>, tensor<2x8xf32>
+}
+
+func.func @other(%y: tensor<4x8xf32>, %z: tensor<2x8xf32>, %c: tensor<8xf32>) -> (tensor<4x8xf32>, tensor<2x8xf32>) {
+  %eq = tensor.empty() : tensor<4x8xf32>
+  %ek = tensor.empty() : tensor<2x8xf32>
+  %qs = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%y, %c : tensor<4x8xf32>, tensor<8xf32>) outs(%eq : tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<4x8xf32>
+  %ks = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%z, %c : tensor<2x8xf32>, tensor<8xf32>) outs(%ek : tensor<2x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<2x8xf32>
+  return %qs, %ks : tensor<4x8xf32>, tensor<2x8xf32>
+}

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import t10
 from t10.backend import run_on_tiles
+from t10.passes.fusion import signs
 from t10.reference import OnnxRuntime, load_onnx
 
 HEADS, TOKENS, SIZE = 3, 5, 8
@@ -45,13 +46,17 @@ def rotary(folder: Path, dtype: int, factor: tuple[int, ...]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("is_little", [False, True], ids=["much", "little"])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
-def test_rotary_embeddings_are_right_on_tiles(tmp_path: Path, dtype: int) -> None:
+def test_rotary_embeddings_are_right_on_tiles(
+    tmp_path: Path, dtype: int, is_little: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signs, "FEW_POINTS", HEADS * TOKENS * SIZE if is_little else 0)
     path = rotary(tmp_path, dtype, (TOKENS, SIZE))
     executable = t10.compile(path, chip="test-4", program=True)
     sizes = [np.prod(spec.output.shape) for spec in executable.plan.graph.operators]
-    # A part of the factor, and what multiplies by it.
-    assert sorted(sizes) == [TOKENS * SIZE // 2, *[HEADS * TOKENS * SIZE] * 2]
+    # A part of the factor, unless each has signs of its own, and what multiplies by it.
+    assert sorted(sizes) == [*([] if is_little else [TOKENS * SIZE // 2]), *[HEADS * TOKENS * SIZE] * 2]
     kind = np.float32 if dtype == TensorProto.FLOAT else np.float16
     rng = np.random.default_rng(0)
     inputs = {each.name: rng.standard_normal(each.shape).astype(kind) for each in executable.inputs}
@@ -63,6 +68,19 @@ def test_rotary_embeddings_are_right_on_tiles(tmp_path: Path, dtype: int) -> Non
             np.testing.assert_array_equal(found[name], value.astype(kind))
             is_number = ~np.isnan(value)
             np.testing.assert_array_equal(np.signbit(found[name])[is_number], np.signbit(value)[is_number])
+
+
+def test_signs_of_weights_are_moved_once(tmp_path: Path) -> None:
+    """Each reader would bring a weight that several read to its cores."""
+    path = rotary(tmp_path, TensorProto.FLOAT, (TOKENS, SIZE))
+    model = onnx.load(path)
+    kept = [given for given in model.graph.input if given.name != "s"]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    model.graph.initializer.append(numpy_helper.from_array(np.ones((TOKENS, SIZE), np.float32), "s"))
+    onnx.save(model, path)
+    executable = t10.compile(path, chip="test-4")
+    assert len(executable.plan.graph.operators) == 3
 
 
 def test_large_factors_are_left_alone(tmp_path: Path) -> None:
