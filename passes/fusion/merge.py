@@ -172,7 +172,7 @@ def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> boo
     result is brought to them once. Behind the product the sum would lie as that leaves it.
     """
     users = [graph.owners[user] for user in graph.users[reader.result]]
-    if len(users) < 2 or not any(map(_is_reduction, users)):
+    if len(users) < 2 or not any(_sums_rows(graph, user, reader.result) for user in users):
         return False
     if kind_of(root) not in ("contraction", "convolution"):
         return False
@@ -211,12 +211,15 @@ def _is_of(scalar: Scalar, nest: Nest) -> bool:
     return isinstance(scalar, Read) and scalar.value == nest.result
 
 
-def _is_reduction(node: Node) -> bool:
-    """Return whether a node adds up or compares rows, an operator of an earlier run included."""
+def _sums_rows(graph: FusionGraph, node: Node, value: int) -> bool:
+    """Return whether a node adds up or compares rows of a value and of no other as large, in an earlier run or now."""
     if isinstance(node, Opaque):
         is_operator = node.op.name == "rtensor.operator"
-        return is_operator and ir.StringAttr(node.op.attributes["kind"]).value == "reduction"
-    return isinstance(node, Nest) and kind_of(node) == "reduction"
+        if not is_operator or ir.StringAttr(node.op.attributes["kind"]).value != "reduction":
+            return False
+    elif not isinstance(node, Nest) or kind_of(node) != "reduction":
+        return False
+    return all(other == value or prod(graph.shapes[other]) < prod(graph.shapes[value]) for other in node.uses)
 
 
 def _with_unit_axes(root: Nest, out_dims: list[AffineDim]) -> tuple[AffineDim, ...] | None:

@@ -136,6 +136,30 @@ func.func @normalised_residual(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %r: ten
   return %y : tensor<4x6xf32>
 }
 
+// Rows of a sum of it and another tensor are not its own rows: the residual is added behind the product.
+// CHECK-LABEL: func.func @summed_residual
+// CHECK: "rtensor.operator"
+// CHECK: kind = "contraction"
+// CHECK-NOT: kind = "elementwise"
+// CHECK: kind = "reduction"
+// CHECK: kind = "contraction"
+// CHECK: return
+func.func @summed_residual(%x: tensor<4x8xf32>, %w: tensor<8x6xf32>, %r: tensor<4x6xf32>, %c: tensor<4x6xf32>, %v: tensor<6x2xf32>) -> (tensor<4xf32>, tensor<4x2xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4x6xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %product = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x6xf32>) outs(%init : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %sum = linalg.add ins(%product, %r : tensor<4x6xf32>, tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %both = linalg.add ins(%sum, %c : tensor<4x6xf32>, tensor<4x6xf32>) outs(%empty : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %rows = tensor.empty() : tensor<4xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%rows : tensor<4xf32>) -> tensor<4xf32>
+  %total = linalg.reduce { arith.addf } ins(%both : tensor<4x6xf32>) outs(%i : tensor<4xf32>) dimensions = [1]
+  %few = tensor.empty() : tensor<4x2xf32>
+  %j = linalg.fill ins(%zero : f32) outs(%few : tensor<4x2xf32>) -> tensor<4x2xf32>
+  %y = linalg.matmul ins(%sum, %v : tensor<4x6xf32>, tensor<6x2xf32>) outs(%j : tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %total, %y : tensor<4xf32>, tensor<4x2xf32>
+}
+
 // The rounding of the product's sum stays with the product: half as much is moved.
 // CHECK-LABEL: func.func @rounded_residual
 // CHECK: %[[P:.*]] = "rtensor.operator"
