@@ -207,7 +207,7 @@ def _listed(
 ) -> Listed:
     """Return the plans without rotation of an operator, those whose sums are whole on all their cores last."""
     del stop
-    rows = candidate_partitions(spec, chip.n_cores, options)
+    rows = in_pairs(spec, chip, candidate_partitions(spec, chip.n_cores, options))
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
     gathers = (members > 1) & ((members - 1) * size_bytes(spec.acc_dtype) <= chip.shift_buffer_bytes)
     is_whole = np.repeat([False, True], [len(rows), int(gathers.sum())])
@@ -216,6 +216,28 @@ def _listed(
     fits = least.active_bytes <= limits_bytes(chip)[0]
     cycles = (least.cycles - least.relayout)[fits]
     return Listed(spec, rows[fits], is_whole[fits], cycles, np.zeros(len(cycles), np.bool_))
+
+
+def in_pairs(spec: OperatorSpec, chip: ChipSpec, rows: Ints) -> Ints:
+    """Return F_op with one part more along the axis that numbers cores fastest, where that makes their number even.
+
+    Where parts stay as long, that costs nothing but a core, and both cores of every pair take the same of an operand
+    that does not have the axis.
+    """
+    if not chip.pair_rate or not len(rows) or spec.combine != "sum" or len(spec.inputs) < 2:
+        return rows
+    each, fastest = np.arange(len(rows)), fastest_axes(spec, rows, whole_lengths(spec, rows))
+    even = rows.copy()
+    even[each, fastest] += rows[each, fastest] % 2
+    is_shared = np.array([any(axis not in o.axes for o in spec.inputs) for axis in range(len(spec.axes))])
+    is_better = (
+        (rows[each, fastest] > 1)
+        & is_shared[fastest]
+        & (even <= np.array(spec.extents)).all(axis=1)
+        & (even.prod(axis=1) <= chip.n_cores)
+        & (whole_lengths(spec, even) == whole_lengths(spec, rows)).all(axis=1)
+    )
+    return np.where(is_better[:, None], even, rows)
 
 
 def candidates_of(
