@@ -8,7 +8,7 @@ What is computed from them, a product or a scale, is written as DequantizeLinear
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,7 @@ def has_packed(model: Any) -> bool:
 
 def widen_weights(model: Any, weights: Weights) -> None:
     """Replace, in place, nodes that read bits packed in bytes, and biases that are dequantised."""
-    store = _Store(model.graph, weights)
+    store = _Store(model.graph, weights, {*weights.names, *_names(model.graph)})
     nodes: list[Any] = []
     for node in model.graph.node:
         write = _WRITERS.get((node.domain, node.op_type))
@@ -49,8 +49,9 @@ class _Store:
 
     graph: Any
     weights: Weights
+    taken: set[str]
     made: list[Any] = field(default_factory=list[Any])
-    taken: set[str] = field(default_factory=set[str])
+    by_key: dict[tuple[Hashable, ...], str] = field(default_factory=dict[tuple[Hashable, ...], str])
 
     def is_constant(self, name: str) -> bool:
         """Return whether a value is a constant or a weight."""
@@ -75,17 +76,31 @@ class _Store:
         small = next((t for t in self.graph.initializer if t.name == name), None)
         return numpy_helper.to_array(small) if small is not None else self.weights.values.get(name)
 
-    def derived(self, name: str, word: str, change: Callable[[Array], Array], bits: int = 8) -> str:
-        """Return the name of a constant made of another; one without values makes one without."""
-        made = f"{name}.{word}"
-        if bits < 8:
-            self.weights.bits[made] = bits
-        if made in self.taken:
-            return made
-        self.taken.add(made)
+    def fresh(self, name: str) -> str:
+        """Return a name that nothing has: this one, or with a number behind it."""
+        found, n = name, 0
+        while found in self.taken:
+            n += 1
+            found = f"{name}.{n}"
+        self.taken.add(found)
+        return found
+
+    def derived(
+        self, name: str, word: str, change: Callable[[Array], Array], *key: Hashable, bits: int = 8
+    ) -> str:
+        """Return the name of a constant made of another; one without values makes one without.
+
+        `key` is all on which the change depends: what is derived by the same is shared.
+        """
+        own = (name, word, bits, *key)
+        if own in self.by_key:
+            return self.by_key[own]
         values = self.values(name)
         dtype = onnx.helper.tensor_dtype_to_np_dtype(self.kind(name))
         result = change(np.zeros(self.shape(name), dtype) if values is None else values)
+        made = self.by_key[own] = self.fresh(f"{name}.{word}")
+        if bits < 8:
+            self.weights.bits[made] = bits
         kind = onnx.helper.np_dtype_to_tensor_dtype(result.dtype)
         self.made.append(onnx.helper.make_tensor_value_info(made, kind, result.shape))
         self.weights.names.append(made)
@@ -96,6 +111,17 @@ class _Store:
     def commit(self) -> None:
         """Make what was derived inputs of the graph, as weights are."""
         self.graph.input.extend(self.made)
+
+
+def _names(graph: Any) -> Iterator[str]:
+    """Yield the names of all values of a graph, and of graphs in it."""
+    for value in (*graph.input, *graph.initializer, *graph.output):
+        yield value.name
+    for node in graph.node:
+        yield from node.output
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _names(inner)
 
 
 def unpacked(packed: Array, bits: int, n: int) -> Array:
@@ -133,20 +159,20 @@ def _matmul(node: Any, store: _Store) -> list[Any] | None:
     stem = node.output[0]
     name = node.name or stem
     inputs = [
-        store.derived(packed, f"{columns}x{rows}", values, bits),
-        store.derived(scales, f"by_{columns}", lambda array: array.reshape(columns, blocks).T),
+        store.derived(packed, f"{columns}x{rows}", values, block, bool(zeros), bits=bits),
+        store.derived(scales, f"by_{columns}", lambda array: array.reshape(columns, blocks).T, blocks),
     ]
     if zeros:
-        inputs.append(store.derived(zeros, f"zeros_of_{columns}", levels))
+        inputs.append(store.derived(zeros, f"zeros_of_{columns}", levels, blocks, bits))
+    wide = store.fresh(f"{stem}.weights")
+    product = store.fresh(f"{stem}.product") if bias else stem
     make = onnx.helper.make_node
     nodes = [
-        make(
-            "DequantizeLinear", inputs, [f"{stem}.weights"], name=f"{name}.weights", axis=0, block_size=block
-        ),
-        make("MatMul", [a, f"{stem}.weights"], [f"{stem}.product" if bias else stem], name=name),
+        make("DequantizeLinear", inputs, [wide], name=f"{name}.weights", axis=0, block_size=block),
+        make("MatMul", [a, wide], [product], name=name),
     ]
     if bias:
-        nodes.append(make("Add", [f"{stem}.product", bias], [stem], name=f"{name}.bias"))
+        nodes.append(make("Add", [product, bias], [stem], name=f"{name}.bias"))
     return nodes
 
 
@@ -171,14 +197,16 @@ def _gather(node: Any, store: _Store) -> list[Any] | None:
             numbers = unpacked(array, bits, array.shape[-1] * 8 // bits)
             return numbers if zeros else (numbers.astype(np.int16) - middle).astype(np.int8)
 
-        data = store.derived(data, "values", values, bits)
+        data = store.derived(data, "values", values, bool(zeros), bits=bits)
         if zeros and bits < 8:
-            zeros = store.derived(zeros, "values", lambda array: unpacked(array, bits, n_blocks))
+            zeros = store.derived(
+                zeros, "zeros", lambda array: unpacked(array, bits, n_blocks), bits, n_blocks
+            )
     make = onnx.helper.make_node
     nodes: list[Any] = []
     for word, source in (("values", data), ("scales", scales), ("zeros", zeros)):
         if source:
-            made = f"{stem}.{word}"
+            made = store.fresh(f"{stem}.{word}")
             nodes.append(make("Gather", [source, places], [made], name=f"{name}.{word}", axis=0))
     inputs = [node.output[0] for node in nodes]
     nodes.append(make("DequantizeLinear", inputs, [stem], name=name, axis=-1, block_size=block))
@@ -199,7 +227,9 @@ def _bias(node: Any, store: _Store) -> list[Any] | None:
         return None
     extents = [-1 if place == axis % len(shape) else 1 for place in range(len(shape))]
     spread = factor.reshape(extents) if factor.size > 1 else factor.reshape(())
-    made = store.derived(bias, f"times.{scale}", lambda array: array.astype(np.float32) * spread)
+    made = store.derived(
+        bias, f"times.{scale}", lambda array: array.astype(np.float32) * spread, spread.shape
+    )
     return [onnx.helper.make_node("Identity", [made], [node.output[0]], name=node.name)]
 
 
