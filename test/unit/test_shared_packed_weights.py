@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from support.contributed import DOMAIN, Array, computed
+from support.contributed import DOMAIN, Array, computed, model_of
 from support.engines import by_runtime
+
+from t10.errors import InputError
 
 RANDOM = np.random.default_rng(6)
 make = helper.make_node
@@ -101,3 +104,49 @@ def test_names_that_rules_make_are_no_names_of_the_model() -> None:
     nodes = [node, *(make("Neg", ["a"], [f"a.{word}.1"]) for word in ("add", "gelu", "constant"))]
     nodes.append(make("Sum", [name for node in nodes for name in node.output], ["b"]))
     agree(nodes, {"x": floats(3, 16)}, {"c": floats(16)}, "b")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shapes", "message"),
+    [
+        (
+            {},
+            {"s": (5,)},
+            "reads 5 elements of scales 's' (expected 8 of K=16, N=8, bits=4 and block_size=16",
+        ),
+        ({"K": 1 << 40, "N": 1 << 40}, {}, "reads 64 elements of weights 'w' (expected"),
+        ({"K": 16.0, "N": "a"}, {}, "attribute K of MatMulNBits is of type FLOAT (expected INT)"),
+        ({"block_size": 3}, {}, "block_size of MatMulNBits is 3 (expected a power of two of at least 16)"),
+        ({"N": 0}, {}, "N of MatMulNBits is 0 (expected at least 1)"),
+        ({}, {"z": (9,)}, "reads 9 elements of zero points 'z' (expected 8"),
+    ],
+)
+def test_products_that_make_no_sense_are_refused(
+    attributes: dict[str, Any], shapes: dict[str, tuple[int, ...]], message: str
+) -> None:
+    stated: dict[str, Any] = {"K": 16, "N": 8, "bits": 4, "block_size": 16, **attributes}
+    node = make("MatMulNBits", ["x", "w", "s", "z"], ["a"], domain=DOMAIN, name="product", **stated)
+    constants = {"w": drawn_bytes(8, 1, 8), "s": floats(8), "z": drawn_bytes(8)}
+    for name, shape in shapes.items():
+        constants[name] = np.resize(constants[name], shape)
+    refused(node, {"x": floats(3, 16)}, constants, message)
+
+
+@pytest.mark.parametrize(
+    ("block", "n_scales", "message"),
+    [
+        (0, 2, "block_size of GatherBlockQuantized is 0 (expected a power of two of at least 16)"),
+        (16, 3, "scales 's' of shape [9, 3] (expected [9, 2] of bits=4 and block_size=16)"),
+    ],
+)
+def test_tables_that_make_no_sense_are_refused(block: int, n_scales: int, message: str) -> None:
+    attributes: dict[str, Any] = {"block_size": block, "bits": 4}
+    node = make("GatherBlockQuantized", ["w", "x", "s"], ["a"], domain=DOMAIN, name="product", **attributes)
+    constants = {"w": drawn_bytes(9, 16), "s": floats(9, n_scales)}
+    refused(node, {"x": np.array([[4, 0, 8]])}, constants, message)
+
+
+def refused(node: Any, inputs: Mapping[str, Array], constants: Mapping[str, Array], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        computed(model_of(node, inputs, {"a": TensorProto.FLOAT}, constants, opset=21), inputs)
+    assert caught.value.operator == "product"

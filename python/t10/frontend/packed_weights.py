@@ -10,19 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from t10.errors import InputError
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.reading import reading
 from t10.frontend.rewrites.contributed import DOMAIN
+from t10.frontend.unsupported import title_of
 from t10.frontend.weights import Weights
 
 _T = onnx.TensorProto
 _BITS = (2, 4, 8)
+_LEAST_BLOCK = 16
+"""Fewest numbers in a block of ONNX Runtime's operators."""
 
 Array = NDArray[Any]
 
@@ -38,7 +44,11 @@ def widen_weights(model: Any, weights: Weights) -> None:
     nodes: list[Any] = []
     for node in model.graph.node:
         write = _WRITERS.get((node.domain, node.op_type))
-        nodes.extend([node] if write is None else write(node, store) or [node])
+        written = None
+        if write is not None:
+            with reading(node):
+                written = write(node, store)
+        nodes.extend(written or [node])
     replace_all(model.graph.node, nodes)
     store.commit()
 
@@ -132,7 +142,64 @@ def unpacked(packed: Array, bits: int, n: int) -> Array:
 
 
 def _options(node: Any) -> dict[str, int]:
+    """Return the attributes of a node, all of which should be integers."""
+    for attribute in node.attribute:
+        if attribute.type != onnx.AttributeProto.INT:
+            kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+            _refuse(node, f"attribute {attribute.name} of {node.op_type} is of type {kind}", "INT")
     return {attribute.name: int(attribute.i) for attribute in node.attribute}
+
+
+def _refuse(node: Any, found: str, expected: str) -> NoReturn:
+    raise InputError(f"{found} (expected {expected})", operator=title_of(node))
+
+
+def _check_block(node: Any, block: int) -> None:
+    if block < _LEAST_BLOCK or block & (block - 1):
+        _refuse(
+            node, f"block_size of {node.op_type} is {block}", f"a power of two of at least {_LEAST_BLOCK}"
+        )
+
+
+def _check_product(node: Any, store: _Store, extents: tuple[int, int, int, int]) -> None:
+    """Refuse a product whose constants do not have the numbers that its attributes state."""
+    _, packed, scales, zeros = [*node.input, ""][:4]
+    rows, columns, bits, block = extents
+    for name, extent in (("K", rows), ("N", columns)):
+        if extent < 1:
+            _refuse(node, f"{name} of MatMulNBits is {extent}", "at least 1")
+    _check_block(node, block)
+    blocks = -(-rows // block)
+    due = {packed: ("weights", blocks * block * bits // 8), scales: ("scales", blocks)}
+    if zeros:
+        is_packed = store.kind(zeros) == _T.UINT8
+        due[zeros] = ("zero points", -(-blocks * bits // 8) if is_packed else blocks)
+    for name, (word, per_column) in due.items():
+        if prod(store.shape(name)) != per_column * columns:
+            _refuse(
+                node,
+                f"MatMulNBits reads {prod(store.shape(name))} elements of {word} {name!r}",
+                f"{per_column * columns} of K={rows}, N={columns}, bits={bits} and block_size={block}",
+            )
+
+
+def _check_table(node: Any, store: _Store, extents: tuple[int, int, bool]) -> None:
+    """Refuse a table whose scales and zero points do not have the extents that its attributes state."""
+    data, _, scales, zeros = [*node.input, ""][:4]
+    bits, block, is_packed = extents
+    _check_block(node, block)
+    *outer, width = store.shape(data)
+    blocks = -(-(width * 8 // bits if is_packed else width) // block)
+    due = {scales: ("scales", (*outer, blocks))}
+    if zeros:
+        due[zeros] = ("zero points", (*outer, -(-blocks * bits // 8) if is_packed else blocks))
+    for name, (word, shape) in due.items():
+        if store.shape(name) != shape:
+            _refuse(
+                node,
+                f"GatherBlockQuantized reads {word} {name!r} of shape {list(store.shape(name))}",
+                f"{list(shape)} of bits={bits} and block_size={block}",
+            )
 
 
 def _matmul(node: Any, store: _Store) -> list[Any] | None:
@@ -142,9 +209,10 @@ def _matmul(node: Any, store: _Store) -> list[Any] | None:
     bits, block = options.get("bits", 4), options.get("block_size", 0)
     rows, columns = options.get("K", 0), options.get("N", 0)
     constants = [name for name in (packed, scales, zeros) if name]
-    is_odd = groups or options.get("weight_prepacked", 0) or bits not in _BITS or block < 1
-    if is_odd or not all(map(store.is_constant, constants)) or 0 in store.shape(packed):
+    is_odd = groups or options.get("weight_prepacked", 0) or bits not in _BITS
+    if is_odd or not all(map(store.is_constant, constants)) or store.kind(packed) != _T.UINT8:
         return None
+    _check_product(node, store, (rows, columns, bits, block))
     blocks = -(-rows // block)
 
     def values(array: Array) -> Array:
@@ -188,7 +256,8 @@ def _gather(node: Any, store: _Store) -> list[Any] | None:
         return None
     stem = node.output[0]
     name = node.name or stem
-    is_packed = store.kind(data) == _T.UINT8 and "bits" in options
+    is_packed = store.kind(data) == _T.UINT8 and "bits" in options and data not in store.weights.bits
+    _check_table(node, store, (bits, block, is_packed))
     if is_packed:
         middle = 0 if zeros else 1 << (bits - 1)
         n_blocks = store.shape(scales)[-1]
