@@ -106,6 +106,12 @@ def test_absurd_shapes_that_are_computed_are_refused() -> None:
     assert "'t' of shape 3458764513820540928" in _refusal(model)
 
 
+def test_absurd_shapes_of_results_are_refused() -> None:
+    model = _model([node("Pad", ["x", "pads"], ["y"])], pads=np.array([0, 2**41]))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert "'y' of shape 2199023255555 has" in _refusal(model)
+
+
 def test_constants_are_not_grown_beyond_bounds() -> None:
     """The result is a constant, but nothing makes it to find out."""
     nodes = [
