@@ -140,6 +140,30 @@ def test_boxes_that_are_kept(center: int, most: int) -> None:
     agree(nodes, inputs, {"y": INT64}, {"y": 0}, ("y", 48), **constants)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_boxes_of_negative_extents_suppress_nothing(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    inputs = {
+        "boxes": random.standard_normal((1, 10, 4)).astype(np.float32),
+        "scores": random.uniform(0, 1, (1, 2, 10)).astype(np.float32),
+    }
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou"], ["y"], center_point_box=1)]
+    constants = {"m": np.array([10]), "iou": np.array([0.3], np.float32)}
+    agree(nodes, inputs, {"y": INT64}, {"y": 0}, ("y", 20), **constants)
+
+
+@pytest.mark.parametrize("threshold", [None, -np.inf, np.finfo(np.float32).min, -1.0])
+def test_boxes_of_the_lowest_scores_are_kept(threshold: float | None) -> None:
+    scores = RANDOM.uniform(-2, 1, (1, 3, 8)).astype(np.float32)
+    scores[0, 0], scores[0, 1, 2], scores[0, 2, 5] = -np.inf, np.finfo(np.float32).min, -np.inf
+    more = [] if threshold is None else ["s"]
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou", *more], ["y"])]
+    constants = {"m": np.array([8]), "iou": np.array([0.6], np.float32)}
+    if threshold is not None:
+        constants["s"] = np.array([threshold], np.float32)
+    agree(nodes, {"boxes": boxes(8)[:1], "scores": scores}, {"y": INT64}, {"y": 0}, ("y", 24), **constants)
+
+
 EXPERTS = (
     make("NonZero", ["mask"], ["at"]),
     make("Transpose", ["at"], ["rows"], perm=[1, 0]),

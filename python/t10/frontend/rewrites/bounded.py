@@ -220,11 +220,14 @@ class _Left:
             self.low = site.op("Min", ends[0], ends[2]), site.op("Min", ends[1], ends[3])
             self.high = site.op("Max", ends[0], ends[2]), site.op("Max", ends[1], ends[3])
         self.area = self._product(self.low, self.high)
-        lowest = site.scalar(np.finfo(np.float32).min, KIND.FLOAT)
-        self.scores, self.lowest = site.input(1), lowest
+        lowest = np.finfo(np.float32).min
+        above = site.scalar(np.nextafter(lowest, np.float32(0)), KIND.FLOAT)
+        self.lowest = lowest = site.scalar(lowest, KIND.FLOAT)
+        # The lowest score stands for a box that is gone: those that are there, also of -inf, are above it.
+        self.scores = site.op("Max", site.input(1), above)
         if site.input(4):
             least = site.reshape(site.input(4), ())
-            self.scores = site.op("Where", site.op("Greater", self.scores, least), self.scores, lowest)
+            self.scores = site.op("Where", site.op("Greater", site.input(1), least), self.scores, lowest)
         zero = site.scalar(0, KIND.FLOAT)
         self.most = site.reshape(site.input(3), ()) if site.input(3) else zero
 
@@ -253,6 +256,8 @@ class _Left:
         shared = site.op("Mul", *sides)
         union = site.op("Sub", site.op("Add", of_it(self.area), self.area), shared)
         overlaps = site.op("Greater", shared, site.op("Mul", self.most, union))
+        # A box of a negative width shares nothing, but makes the union negative.
+        overlaps = site.op("And", overlaps, site.op("Greater", shared, zero))
         gone = site.op("Or", overlaps, is_it)
         self.scores = site.op("Where", gone, self.lowest, self.scores)
         return place, is_there
