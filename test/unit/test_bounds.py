@@ -205,6 +205,39 @@ def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -
     assert caught.value.operator == "mixer"
 
 
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_extremes_of_truth_values_skip_invalid_rows(operator: str, kept: int, tmp_path: Path) -> None:
+    x, condition = np.full((4, 2), operator == "ReduceMin"), np.arange(4) < kept
+    x[0] = ~x[0] if kept else x[0]
+    nodes = [make("Compress", ["x", "c"], ["z"], axis=0), make(operator, ["z", "first"], ["y"], keepdims=0)]
+    kind = TensorProto.BOOL
+    model = model_of(nodes, {"x": x, "c": condition}, {"y": kind}, first=np.array([0]))
+    model.opset_import[0].version = 20
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    found = t10.compile(path, "test-4", bounds={"z": 3}).run({"x": x, "c": condition})["y"]
+    np.testing.assert_array_equal(found, [(operator == "ReduceMax") == bool(kept)] * 2)
+
+
+def test_a_bound_says_why_an_operator_has_none() -> None:
+    x, most = boxes(4)[:1], np.array([2])
+    inputs = {"x": x, "s": np.ones((1, 1, 4), np.float32), "m": most}
+    nodes = [
+        make("NonMaxSuppression", ["x", "s", "m"], ["kept"], name="nms"),
+        make("Relu", ["x"], ["y"], name="r"),
+        make("NonZero", ["c"], ["z"]),
+    ]
+    model = model_of(nodes, inputs, {"kept": INT64, "y": FLOAT, "z": INT64}, c=np.ones(3, np.float32))
+    with pytest.raises(UnsupportedOpError, match=r"--bound kept: .* max_output_boxes_per_class") as caught:
+        computed(model, inputs, kept=3)
+    assert caught.value.operator == "nms"
+    with pytest.raises(InputError, match=r"Relu takes no bound \(expected Compress, "):
+        computed(model, inputs, r=3)
+    with pytest.raises(InputError, match="NonZero reads constants only"):
+        computed(model, inputs, z=3)
+
+
 def test_a_bound_of_nothing_is_refused() -> None:
     x = np.ones(3, np.float32)
     model = model_of([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64})

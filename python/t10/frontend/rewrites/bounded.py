@@ -270,3 +270,11 @@ _WRITERS: dict[str, _Writer] = {
     "TopK": _top_k,
     "Unique": _unique,
 }
+FORMS = {
+    "Compress": "of static shape",
+    "NonMaxSuppression": "of float32 boxes and scores of static shape, max_output_boxes_per_class a constant above 0",
+    "NonZero": "of static shape and fewer than 2^24 elements",
+    "TopK": "of static shape, the bound at most the extent of its axis",
+    "Unique": "of static shape, without an axis",
+}
+"""By operator, the form in which it may be bounded."""
