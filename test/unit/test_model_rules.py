@@ -124,6 +124,20 @@ def test_constants_are_not_grown_beyond_bounds() -> None:
     assert time.process_time() - started < 10
 
 
+@pytest.mark.parametrize("operator", ["DFT", "STFT", "frames"])
+def test_matrices_of_transforms_are_bounded(operator: str) -> None:
+    step, length = (1, 100) if operator == "frames" else (1 << 14, 1 << 14)
+    nodes = [node("DFT", ["x"], ["y"], name="t")]
+    if operator != "DFT":
+        nodes = [node("STFT", ["x", "step", "", "length"], ["y"], name="t")]
+    extents = [1, 1 << 20 if operator == "frames" else 1 << 14, 1]
+    model = _model(nodes, extents, step=np.array(step), length=np.array(length))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(UnsupportedOpError, match=r"T of .* needs a table of .* bytes \(expected") as caught:
+        import_proto(model, source="m")
+    assert caught.value.operator == "t"
+
+
 def _changed(**changes: Any) -> Any:
     """Return a model with fields of its one constant changed."""
     model = _model([node("Add", ["x", "w"], ["y"], name="add")], w=np.ones(3, np.float32))
