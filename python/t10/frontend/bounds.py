@@ -2,7 +2,7 @@
 
 What is computed row by row from such rows is right in the valid rows. Followed through the model are operators
 that keep rows apart; sums, maxima and scatters leave invalid rows out; all others are refused by name, as
-they would mix them in. What asks for the extent of such a result gets N.
+they would mix them in. What asks for the extent of such a result gets N to shape others, the count to compute with.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.asked_extents import Extents
 from t10.frontend.fold import fold_constants
 from t10.frontend.followed_rows import Follower
 from t10.frontend.protobuf_fields import replace_all
@@ -40,12 +41,17 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
             raise InputError(f"--bound {name}={n} (expected at least 1)")
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
+    while fold_constants(model):
+        model = infer_shapes(model, source)
+    asked = Extents(model, source)
+    asked.separate()
+    model = infer_shapes(model, source)
     while fold_constants(model) or rewrite_by(model, bounds.rules()):
         model = infer_shapes(model, source)
     for name in extents:
         if name not in bounds.used:
             _refuse(name, given, {title_of(node) for node in model.graph.node}, source)
-    _follow(model, bounds, source)
+    _follow(model, bounds, asked, source)
     return infer_shapes(model, source)
 
 
@@ -77,13 +83,16 @@ def _refuse(name: str, given: Sequence[Any], left: Collection[str], source: str)
     )
 
 
-def _follow(model: Any, bounds: Bounds, source: str) -> None:
+def _follow(model: Any, bounds: Bounds, asked: Extents, source: str) -> None:
     """Follow rows through the model in place, and add the outputs that count."""
     graph = model.graph
     follower = Follower(model, dict(bounds.rows), source)
     nodes: list[Any] = []
     for node in graph.node:
         nodes.extend(follower.followed(node))
+        of_extents = {name: asked.rows_of(name, follower) for name in node.output}
+        follower.rows |= {name: rows for name, rows in of_extents.items() if rows is not None}
+    nodes = asked.settle(graph, follower, nodes)
     outputs = {value.name for value in graph.output}
     for name in sorted(outputs & follower.rows.keys()):
         nodes = follower.filled(nodes, name)

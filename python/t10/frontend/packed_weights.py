@@ -8,7 +8,7 @@ What is computed from them, a product or a scale, is written as DequantizeLinear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from t10.errors import InputError
+from t10.frontend.names import fresh, value_names
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.reading import reading
 from t10.frontend.rewrites.contributed import DOMAIN
@@ -40,7 +41,7 @@ def has_packed(model: Any) -> bool:
 
 def widen_weights(model: Any, weights: Weights) -> None:
     """Replace, in place, nodes that read bits packed in bytes, and biases that are dequantised."""
-    store = _Store(model.graph, weights, {*weights.names, *_names(model.graph)})
+    store = _Store(model.graph, weights, {*weights.names, *value_names(model.graph)})
     nodes: list[Any] = []
     for node in model.graph.node:
         write = _WRITERS.get((node.domain, node.op_type))
@@ -87,13 +88,8 @@ class _Store:
         return numpy_helper.to_array(small) if small is not None else self.weights.values.get(name)
 
     def fresh(self, name: str) -> str:
-        """Return a name that nothing has: this one, or with a number behind it."""
-        found, n = name, 0
-        while found in self.taken:
-            n += 1
-            found = f"{name}.{n}"
-        self.taken.add(found)
-        return found
+        """Return a name that nothing has."""
+        return fresh(name, self.taken)
 
     def derived(
         self, name: str, word: str, change: Callable[[Array], Array], *key: Hashable, bits: int = 8
@@ -121,17 +117,6 @@ class _Store:
     def commit(self) -> None:
         """Make what was derived inputs of the graph, as weights are."""
         self.graph.input.extend(self.made)
-
-
-def _names(graph: Any) -> Iterator[str]:
-    """Yield the names of all values of a graph, and of graphs in it."""
-    for value in (*graph.input, *graph.initializer, *graph.output):
-        yield value.name
-    for node in graph.node:
-        yield from node.output
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _names(inner)
 
 
 def unpacked(packed: Array, bits: int, n: int) -> Array:
