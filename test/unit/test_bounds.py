@@ -164,6 +164,30 @@ def test_boxes_of_the_lowest_scores_are_kept(threshold: float | None) -> None:
     agree(nodes, {"boxes": boxes(8)[:1], "scores": scores}, {"y": INT64}, {"y": 0}, ("y", 24), **constants)
 
 
+def test_operators_of_a_pick_have_few_operands() -> None:
+    """Searching the plans of one of twelve operands took 20 s."""
+    inputs = {"boxes": boxes(8)[:1], "scores": RANDOM.uniform(0, 1, (1, 2, 8)).astype(np.float32)}
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou"], ["y"])]
+    constants = {"m": np.array([3]), "iou": np.array([0.3], np.float32)}
+    model = model_of(nodes, inputs, {"y": INT64}, **constants)
+    imported = import_proto(model, source="m", bounds={"y": 6})
+    counts: list[int] = []
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        walk_operations(imported.module.operation, counts)
+    assert max(counts) <= 8
+
+
+def walk_operations(operation: Any, counts: list[int]) -> None:
+    """Count the operands of operators on tensors."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for each in block.operations:
+                if each.operation.name.startswith("linalg."):
+                    counts.append(len(each.operation.operands))
+                walk_operations(each.operation, counts)
+
+
 EXPERTS = (
     make("NonZero", ["mask"], ["at"]),
     make("Transpose", ["at"], ["rows"], perm=[1, 0]),
