@@ -140,6 +140,54 @@ def test_boxes_that_are_kept(center: int, most: int) -> None:
     agree(nodes, inputs, {"y": INT64}, {"y": 0}, ("y", 48), **constants)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_boxes_of_negative_extents_suppress_nothing(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    inputs = {
+        "boxes": random.standard_normal((1, 10, 4)).astype(np.float32),
+        "scores": random.uniform(0, 1, (1, 2, 10)).astype(np.float32),
+    }
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou"], ["y"], center_point_box=1)]
+    constants = {"m": np.array([10]), "iou": np.array([0.3], np.float32)}
+    agree(nodes, inputs, {"y": INT64}, {"y": 0}, ("y", 20), **constants)
+
+
+@pytest.mark.parametrize("threshold", [None, -np.inf, np.finfo(np.float32).min, -1.0])
+def test_boxes_of_the_lowest_scores_are_kept(threshold: float | None) -> None:
+    scores = RANDOM.uniform(-2, 1, (1, 3, 8)).astype(np.float32)
+    scores[0, 0], scores[0, 1, 2], scores[0, 2, 5] = -np.inf, np.finfo(np.float32).min, -np.inf
+    more = [] if threshold is None else ["s"]
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou", *more], ["y"])]
+    constants = {"m": np.array([8]), "iou": np.array([0.6], np.float32)}
+    if threshold is not None:
+        constants["s"] = np.array([threshold], np.float32)
+    agree(nodes, {"boxes": boxes(8)[:1], "scores": scores}, {"y": INT64}, {"y": 0}, ("y", 24), **constants)
+
+
+def test_operators_of_a_pick_have_few_operands() -> None:
+    """Searching the plans of one of twelve operands took 20 s."""
+    inputs = {"boxes": boxes(8)[:1], "scores": RANDOM.uniform(0, 1, (1, 2, 8)).astype(np.float32)}
+    nodes = [make("NonMaxSuppression", ["boxes", "scores", "m", "iou"], ["y"])]
+    constants = {"m": np.array([3]), "iou": np.array([0.3], np.float32)}
+    model = model_of(nodes, inputs, {"y": INT64}, **constants)
+    imported = import_proto(model, source="m", bounds={"y": 6})
+    counts: list[int] = []
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        walk_operations(imported.module.operation, counts)
+    assert max(counts) <= 8
+
+
+def walk_operations(operation: Any, counts: list[int]) -> None:
+    """Count the operands of operators on tensors."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for each in block.operations:
+                if each.operation.name.startswith("linalg."):
+                    counts.append(len(each.operation.operands))
+                walk_operations(each.operation, counts)
+
+
 EXPERTS = (
     make("NonZero", ["mask"], ["at"]),
     make("Transpose", ["at"], ["rows"], perm=[1, 0]),
@@ -179,6 +227,39 @@ def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -
     with pytest.raises(UnsupportedOpError, match=f"{operator} would mix invalid rows") as caught:
         computed(model, {}, at=4)
     assert caught.value.operator == "mixer"
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_extremes_of_truth_values_skip_invalid_rows(operator: str, kept: int, tmp_path: Path) -> None:
+    x, condition = np.full((4, 2), operator == "ReduceMin"), np.arange(4) < kept
+    x[0] = ~x[0] if kept else x[0]
+    nodes = [make("Compress", ["x", "c"], ["z"], axis=0), make(operator, ["z", "first"], ["y"], keepdims=0)]
+    kind = TensorProto.BOOL
+    model = model_of(nodes, {"x": x, "c": condition}, {"y": kind}, first=np.array([0]))
+    model.opset_import[0].version = 20
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    found = t10.compile(path, "test-4", bounds={"z": 3}).run({"x": x, "c": condition})["y"]
+    np.testing.assert_array_equal(found, [(operator == "ReduceMax") == bool(kept)] * 2)
+
+
+def test_a_bound_says_why_an_operator_has_none() -> None:
+    x, most = boxes(4)[:1], np.array([2])
+    inputs = {"x": x, "s": np.ones((1, 1, 4), np.float32), "m": most}
+    nodes = [
+        make("NonMaxSuppression", ["x", "s", "m"], ["kept"], name="nms"),
+        make("Relu", ["x"], ["y"], name="r"),
+        make("NonZero", ["c"], ["z"]),
+    ]
+    model = model_of(nodes, inputs, {"kept": INT64, "y": FLOAT, "z": INT64}, c=np.ones(3, np.float32))
+    with pytest.raises(UnsupportedOpError, match=r"--bound kept: .* max_output_boxes_per_class") as caught:
+        computed(model, inputs, kept=3)
+    assert caught.value.operator == "nms"
+    with pytest.raises(InputError, match=r"Relu takes no bound \(expected Compress, "):
+        computed(model, inputs, r=3)
+    with pytest.raises(InputError, match="NonZero reads constants only"):
+        computed(model, inputs, z=3)
 
 
 def test_a_bound_of_nothing_is_refused() -> None:

@@ -42,6 +42,25 @@ def test_hopelessly_long_loops_are_refused(tmp_path: Path) -> None:
         compile(path, "test-4")
 
 
+@pytest.mark.parametrize("operator", ["Expand", "Pad", "PadSlice", "Slice"])
+def test_hopelessly_large_values_that_no_operator_reads_are_refused(operator: str, tmp_path: Path) -> None:
+    make, extents = helper.make_node, [4, 1 << 36] if operator == "Slice" else [4, 4]
+    pad = [0, 0, 0, 1 << 36]
+    nodes = {
+        "Expand": [make("Expand", ["x", "shape"], ["y"])],
+        "Pad": [make("Pad", ["x", "pads"], ["y"])],
+        "PadSlice": [make("Pad", ["x", "pads"], ["z"]), make("Slice", ["z", "first", "end"], ["y"])],
+        "Slice": [make("Slice", ["x", "first", "end"], ["y"])],
+    }
+    ends = {"first": np.array([1, 2]), "end": np.array([3, 9])}
+    constants = {"shape": np.array([1 << 20, 1 << 15, 4, 4]), "pads": np.array(pad), **ends}
+    path = save(
+        tmp_path / "m.onnx", nodes[operator], {"x": (FLOAT, extents)}, {"y": (FLOAT, None)}, **constants
+    )
+    with pytest.raises(InfeasiblePlanError, match=r"value '.*' of shape .* has .* elements \(expected"):
+        compile(path, "test-4")
+
+
 def test_what_is_a_little_too_large_is_explained_by_the_planner(tmp_path: Path) -> None:
     chip = load_chip("test-4")
     n = chip.n_cores * chip.sram_bytes

@@ -99,6 +99,13 @@ def test_multi_head_attention(seed: int) -> None:
     agree("MultiHeadAttention", inputs, outputs, attributes={"num_heads": n, **attributes})
 
 
+@pytest.mark.parametrize(("length", "keys"), [(2, 5), (5, 2), (3, 3)])
+def test_a_query_sees_keys_up_to_its_own_place(length: int, keys: int) -> None:
+    draw = Drawn(3)
+    inputs = {"q": draw.array(2, length, 8), "k": draw.array(2, keys, 8), "v": draw.array(2, keys, 8)}
+    agree("MultiHeadAttention", inputs, "y", attributes={"num_heads": 2, "unidirectional": 1})
+
+
 @pytest.mark.parametrize("form", ["queries, keys and values", "keys and values"])
 def test_packed_heads_are_those_apart(form: str) -> None:
     draw = Drawn(2)

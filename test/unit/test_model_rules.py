@@ -106,6 +106,12 @@ def test_absurd_shapes_that_are_computed_are_refused() -> None:
     assert "'t' of shape 3458764513820540928" in _refusal(model)
 
 
+def test_absurd_shapes_of_results_are_refused() -> None:
+    model = _model([node("Pad", ["x", "pads"], ["y"])], pads=np.array([0, 2**41]))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert "'y' of shape 2199023255555 has" in _refusal(model)
+
+
 def test_constants_are_not_grown_beyond_bounds() -> None:
     """The result is a constant, but nothing makes it to find out."""
     nodes = [
@@ -116,6 +122,20 @@ def test_constants_are_not_grown_beyond_bounds() -> None:
     started = time.process_time()
     import_proto(_model(nodes, shape=np.array([2**18, 2**18])), source="m")
     assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("operator", ["DFT", "STFT", "frames"])
+def test_matrices_of_transforms_are_bounded(operator: str) -> None:
+    step, length = (1, 100) if operator == "frames" else (1 << 14, 1 << 14)
+    nodes = [node("DFT", ["x"], ["y"], name="t")]
+    if operator != "DFT":
+        nodes = [node("STFT", ["x", "step", "", "length"], ["y"], name="t")]
+    extents = [1, 1 << 20 if operator == "frames" else 1 << 14, 1]
+    model = _model(nodes, extents, step=np.array(step), length=np.array(length))
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(UnsupportedOpError, match=r"T of .* needs a table of .* bytes \(expected") as caught:
+        import_proto(model, source="m")
+    assert caught.value.operator == "t"
 
 
 def _changed(**changes: Any) -> Any:

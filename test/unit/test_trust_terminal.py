@@ -97,6 +97,17 @@ def test_names_reach_pages_and_pictures_as_text(folder: Path, capsys: pytest.Cap
         assert text.count("<!--") == text.count("-->")
 
 
+def test_names_reach_the_text_of_a_program_as_text(model: Path) -> None:
+    out = model.parent / "program"
+    assert main(["compile", str(model), "--chip", "test-4", "-o", str(out), "--no-cache"]) == 0
+    for path in sorted(out.rglob("*")):
+        if path.suffix in (".md", ".txt", ".cpp", ".hpp", ".S"):
+            assert obeyed(path.read_text(encoding="utf-8")) == "", path.name
+    page = (out / "program" / "README.md").read_text(encoding="utf-8").splitlines()
+    (row,) = (line.replace("\\|", "") for line in page if line.startswith("| `x"))
+    assert (row.count("|"), row.count("`")) == (5, 2)
+
+
 def test_a_full_disk_is_no_defect() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(

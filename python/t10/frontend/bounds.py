@@ -2,25 +2,27 @@
 
 What is computed row by row from such rows is right in the valid rows. Followed through the model are operators
 that keep rows apart; sums, maxima and scatters leave invalid rows out; all others are refused by name, as
-they would mix them in. What asks for the extent of such a result gets N.
+they would mix them in. What asks for the extent of such a result gets N to shape others, the count to compute with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from t10.errors import InputError
+from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.asked_extents import Extents
 from t10.frontend.fold import fold_constants
 from t10.frontend.followed_rows import Follower
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.rewrites.apply import rewrite_by
-from t10.frontend.rewrites.bounded import Bounds
+from t10.frontend.rewrites.bounded import FORMS, Bounds
 from t10.frontend.shapes import infer_shapes
+from t10.frontend.unsupported import node_location, title_of
 
 COUNT = ".count"
 """What the name of an output that counts ends in."""
@@ -29,35 +31,68 @@ COUNT = ".count"
 def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     """Return the model with results of some operators bounded; `extents` are by name of an operator or of its result.
 
-    Raises `InputError` for a name that no such operator has, and `UnsupportedOpError` for an operator that would mix
-    invalid rows into others.
+    Raises `InputError` for a name that no such operator has, and `UnsupportedOpError` for a form that has no rule and
+    for an operator that would mix invalid rows into others.
     """
     if not extents:
         return model
     for name, n in extents.items():
         if n < 1:
             raise InputError(f"--bound {name}={n} (expected at least 1)")
-    bounds = Bounds(extents)
+    bounds, given = Bounds(extents), list(model.graph.node)
+    model = infer_shapes(model, source)
+    while fold_constants(model):
+        model = infer_shapes(model, source)
+    asked = Extents(model, source)
+    asked.separate()
     model = infer_shapes(model, source)
     while fold_constants(model) or rewrite_by(model, bounds.rules()):
         model = infer_shapes(model, source)
     for name in extents:
         if name not in bounds.used:
-            raise InputError(
-                f"--bound {name}: the model has no such operator or result of known extents whose length data decide",
-                hint="NonZero, Compress, NonMaxSuppression, Unique without an axis, TopK, by name or by result",
-            )
-    _follow(model, bounds, source)
+            _refuse(name, given, {title_of(node) for node in model.graph.node}, source)
+    _follow(model, bounds, asked, source)
     return infer_shapes(model, source)
 
 
-def _follow(model: Any, bounds: Bounds, source: str) -> None:
+def _refuse(name: str, given: Sequence[Any], left: Collection[str], source: str) -> NoReturn:
+    """Refuse a bound that was not used, of an operator of the model as it was given or of none."""
+    node = next((each for each in given if name in (each.name, *each.output)), None)
+    if node is None:
+        raise InputError(
+            f"--bound {name}: the model has no such operator or result",
+            hint=f"{', '.join(FORMS)}, by name or by result",
+        )
+    where: dict[str, Any] = {"operator": title_of(node), "location": node_location(node, source)}
+    if node.op_type not in FORMS:
+        raise InputError(
+            f"--bound {name}: {node.op_type} takes no bound (expected {', '.join(FORMS)})",
+            hint="leave the bound out: what the operator needs instead is said then",
+            **where,
+        )
+    if title_of(node) not in left:
+        raise InputError(
+            f"--bound {name}: {node.op_type} reads constants only (expected a result whose length data decide)",
+            hint="leave the bound out",
+            **where,
+        )
+    raise UnsupportedOpError(
+        f"--bound {name}: this {node.op_type} is in a form that has no rule (expected one {FORMS[node.op_type]})",
+        hint="--constant NAME=VALUE fixes an input of the model, --shape gives extents",
+        **where,
+    )
+
+
+def _follow(model: Any, bounds: Bounds, asked: Extents, source: str) -> None:
     """Follow rows through the model in place, and add the outputs that count."""
     graph = model.graph
     follower = Follower(model, dict(bounds.rows), source)
     nodes: list[Any] = []
     for node in graph.node:
         nodes.extend(follower.followed(node))
+        of_extents = {name: asked.rows_of(name, follower) for name in node.output}
+        follower.rows |= {name: rows for name, rows in of_extents.items() if rows is not None}
+    nodes = asked.settle(graph, follower, nodes)
     outputs = {value.name for value in graph.output}
     for name in sorted(outputs & follower.rows.keys()):
         nodes = follower.filled(nodes, name)

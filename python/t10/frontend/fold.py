@@ -109,7 +109,7 @@ def _evaluate(
         prod(shapes.get(name, _UNKNOWN)) <= _MOST for name in node.output if name
     ):
         return None
-    values = _run(model, node, known)
+    values = run_node(model, node, known)
     if values is None:
         return None
     for value in values.values():
@@ -127,10 +127,10 @@ def _shape_of(node: Any, shape: tuple[int, ...]) -> NDArray[np.generic]:
     return np.array(shape[bounds.get("start", 0) : bounds.get("end", len(shape))], np.int64)
 
 
-def _run(
+def run_node(
     model: Any, node: Any, known: dict[str, NDArray[np.generic]]
 ) -> dict[str, NDArray[np.generic]] | None:
-    """Evaluate one node by ONNX's reference implementation; None if it has none for it."""
+    """Return what one node makes of constants, by ONNX's reference implementation; None if it has none for it."""
     names = list(dict.fromkeys(name for name in node.input if name))
     outputs = [name for name in node.output if name]
     graph = onnx.helper.make_graph(

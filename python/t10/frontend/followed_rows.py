@@ -32,12 +32,19 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "ReduceSumSquare": lambda dtype: 0,
     "ReduceL1": lambda dtype: 0,
     "ReduceL2": lambda dtype: 0,
-    "ReduceMax": lambda dtype: np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min,
-    "ReduceMin": lambda dtype: np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max,
+    "ReduceMax": lambda dtype: _limit(dtype, "min"),
+    "ReduceMin": lambda dtype: _limit(dtype, "max"),
 }
 """What changes nothing in a reduction."""
 _NOWHERE = 1 << 24
 """A place behind the end of every tensor: what is scattered there hits nothing."""
+
+
+def _limit(dtype: Any, which: str) -> Any:
+    """Return the least or greatest finite value of a type, which is False or True of bool."""
+    if dtype == np.bool_:
+        return which == "max"
+    return getattr(np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype), which)
 
 
 class Follower:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -74,7 +75,10 @@ def run_lowering(model: Any, context: Any) -> Any:
     info = importer.ModelInfo(model)
     module = info.create_module(context=context)
     cache = _dense_cache(importer)(context)
-    importer.NodeImporter.define_function(info.main_graph, module.operation, context_cache=cache).import_all()
+    nodes = importer.NodeImporter.define_function(info.main_graph, module.operation, context_cache=cache)
+    with warnings.catch_warnings():  # of values without a type, which are refused by name
+        warnings.simplefilter("ignore")
+        nodes.import_all()
     passmanager.PassManager.parse(TO_TORCH).run(module.operation)
     passmanager.PassManager.parse(TO_LINALG).run(module.operation)
     return module

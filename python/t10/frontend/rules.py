@@ -56,7 +56,7 @@ def check_sizes(model: Any, source: str) -> None:
         raise InputError(
             f"{source}: it has {len(model.graph.node)} nodes once loops are unrolled (at most {MAX_NODES})"
         )
-    for value in model.graph.value_info:
+    for value in (*model.graph.value_info, *model.graph.output):
         for problem in _value_problems(value):
             raise InputError(f"{source}: {problem}")
 

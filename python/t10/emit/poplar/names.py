@@ -6,6 +6,8 @@ import re
 import textwrap
 from functools import lru_cache
 
+from t10.errors import printable
+
 COMMENT_WIDTH = 116
 KEPT_NAMES = 1 << 14
 PLAIN = re.compile(r"[ !#-\[\]-~]*")
@@ -68,8 +70,8 @@ def quoted(text: str) -> str:
 
 
 def comment(text: str, indent: str = "") -> str:
-    """Return text as `//` lines, broken where they get too long."""
-    line, width = " ".join(text.split()), COMMENT_WIDTH - len(indent) - 3
+    """Return text as `//` lines, broken where they get too long; it may hold names of the model."""
+    line, width = printable(" ".join(text.split())), COMMENT_WIDTH - len(indent) - 3
     lines = (
         textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line] if line else []
     )

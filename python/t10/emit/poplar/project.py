@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from t10.core.device import DeviceProgram
+from t10.errors import printable
 
 CMAKE = """\
 # Builds {name} with the Poplar SDK (3.x): first `source <sdk>/enable`, then
@@ -103,8 +104,13 @@ def cmake_text(program: DeviceProgram) -> str:
 def readme_text(program: DeviceProgram) -> str:
     """Return README.md."""
     rows = "".join(
-        f"| `{tensor.name}` | {role} | {tensor.dtype} | {' x '.join(map(str, tensor.shape)) or 'one number'} |\n"
+        f"| `{_cell(tensor.name)}` | {role} | {tensor.dtype} | {' x '.join(map(str, tensor.shape)) or 'one number'} |\n"
         for role, tensors in (("input", program.inputs), ("output", program.outputs))
         for tensor in tensors
     )
     return README.format(name=program.name, chip=program.chip, n_tiles=program.n_tiles, tensors=rows)
+
+
+def _cell(name: str) -> str:
+    """Return a name as code in a cell of a table: on one line, without what would end the code or the cell."""
+    return printable(" ".join(name.split())).replace("`", "'").replace("|", "\\|")

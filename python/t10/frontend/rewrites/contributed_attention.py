@@ -52,13 +52,19 @@ def _ends(site: Site, mask: str, first: int, batch: int) -> str:
     return site.reshape(site.cast(part, KIND.INT32), (batch, 1, 1, 1))
 
 
-def _causal(site: Site, heads: Heads) -> str:
-    """Write which keys a query may see: those up to its own place, counted from the end of what is past."""
-    of_queries = places(site, heads.n_queries, 2, heads.n_keys - heads.n_queries)
-    return at_most(site, places(site, heads.n_keys, 3), of_queries)
+def _causal(site: Site, heads: Heads, n_past: int) -> str:
+    """Write which keys a query may see: those of the past, and those behind it up to its own place.
+
+    The last query sees all keys in ONNX Runtime, also where there are more of them than queries.
+    """
+    ends = np.arange(n_past, n_past + heads.n_queries, dtype=np.int32)
+    ends[-1:] = heads.n_keys - 1
+    return at_most(site, places(site, heads.n_keys, 3), site.constant(ends.reshape(1, 1, -1, 1)))
 
 
-def _finish(site: Site, heads: Heads, mask: int, bias: int, kind: int) -> tuple[str, str] | None:
+def _finish(
+    site: Site, heads: Heads, mask: int, bias: int, kind: int, *, n_past: int
+) -> tuple[str, str] | None:
     """Write attention with the mask and the bias at two places; return its result, and its scores."""
     terms: list[str] = []
     if site.input(mask):
@@ -68,7 +74,7 @@ def _finish(site: Site, heads: Heads, mask: int, bias: int, kind: int) -> tuple[
         terms.append(term)
     if site.input(bias):
         terms.append(site.input(bias))
-    allowed = _causal(site, heads) if site.option("unidirectional", 0) else ""
+    allowed = _causal(site, heads, n_past) if site.option("unidirectional", 0) else ""
     how = Weighing(scale_of(site, heads.size), terms=terms, allowed=allowed)
     made, scores, _ = attend(site, heads, how, kind)
     return merge_heads(site, made, heads), scores
@@ -97,9 +103,10 @@ def _attention(site: Site) -> bool:
     if past is not None:
         of_past = [site.reshape(site.slice(site.input(4), 0, i, i + 1), past[1:]) for i in (0, 1)]
         k, v = (site.concat([old, new], 2) for old, new in zip(of_past, (k, v), strict=True))
-    keys = length + (past[3] if past is not None else 0)
+    n_past = past[3] if past is not None else 0
+    keys = length + n_past
     heads = Heads(q, k, v, batch, n, n, length, keys, widths[0] // n, widths[2] // n)
-    made = _finish(site, heads, 3, 5, kind)
+    made = _finish(site, heads, 3, 5, kind, n_past=n_past)
     if made is None:
         return False
     site.give(made[0])
@@ -118,8 +125,10 @@ def _multi_head(site: Site) -> bool:
     if found is None:
         return False
     heads = _with_past(site, found)
-    made = None if heads is None else _finish(site, heads, 4, 5, kind)
-    if heads is None or made is None:
+    if heads is None:
+        return False
+    made = _finish(site, heads, 4, 5, kind, n_past=heads.n_keys - found.n_keys)
+    if made is None:
         return False
     site.give(made[0])
     for place, name in ((1, heads.k), (2, heads.v), (3, made[1])):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.errors import UnsupportedOpError
 from t10.frontend.rewrites.site import KIND, Rule, Site
+from t10.frontend.unsupported import title_of
+
+MOST_TABLE_BYTES = 1 << 28
+"""Largest matrix of a transform: that of 4,096 complex numbers in f32."""
 
 
 def _dft(site: Site) -> bool:
@@ -25,9 +30,25 @@ def _dft(site: Site) -> bool:
         n = 2 * (n_in - 1)
     used = min(n_in, n // 2 + 1 if is_inverse and is_onesided else n)
     x = site.slice(site.input(0), axis, 0, used) if used < n_in else site.input(0)
+    _check_size(site, n, used, n_parts, is_onesided=is_onesided)
     matrix = _matrix(n, used, n_parts, is_inverse=is_inverse, is_onesided=is_onesided)
     site.give(_transformed(site, x, (*shape[:axis], used, *shape[axis + 1 :]), axis, matrix))
     return True
+
+
+def _check_size(site: Site, n: int, n_in: int, n_parts: int, *, is_onesided: bool) -> None:
+    """Refuse a transform whose matrix would be larger than a weight may well be."""
+    n_bytes = 4 * n_in * n_parts * (n // 2 + 1 if is_onesided else n) * 2
+    if n_bytes > MOST_TABLE_BYTES:
+        raise _too_large(site, f"{n_in:,} elements of length {n:,}", n_bytes)
+
+
+def _too_large(site: Site, what: str, n_bytes: int) -> UnsupportedOpError:
+    return UnsupportedOpError(
+        f"{site.node.op_type} of {what} needs a table of {n_bytes:,} bytes (expected at most {MOST_TABLE_BYTES:,})",
+        operator=title_of(site.node),
+        hint="it is computed as a product with a matrix: shorter transforms, or compute it on the host",
+    )
 
 
 def _matrix(n: int, n_in: int, n_parts: int, *, is_inverse: bool, is_onesided: bool) -> NDArray[np.float32]:
@@ -74,12 +95,15 @@ def _stft(site: Site) -> bool:
     n_parts = shape[2] if len(shape) == 3 else 1
     every = int(step.reshape(()))
     n_frames = 1 + (shape[1] - n) // every
+    is_onesided = bool(site.option("onesided", 1)) and n_parts == 1
+    _check_size(site, n, n, n_parts, is_onesided=is_onesided)
+    if n_frames * n > MOST_TABLE_BYTES // 8:
+        raise _too_large(site, f"{n_frames:,} frames of {n:,} elements", 8 * n_frames * n)
     places = np.arange(n_frames)[:, None] * every + np.arange(n)[None, :]
     x = site.input(0) if len(shape) == 3 else site.reshape(site.input(0), (*shape, 1))
     frames = site.op("Gather", x, site.constant(places.astype(np.int64)), axis=1)
     if site.input(2):
         frames = site.op("Mul", frames, site.reshape(site.input(2), (n, 1)))
-    is_onesided = bool(site.option("onesided", 1)) and n_parts == 1
     matrix = _matrix(n, n, n_parts, is_inverse=False, is_onesided=is_onesided)
     site.give(_transformed(site, frames, (shape[0], n_frames, n, n_parts), 2, matrix))
     return True

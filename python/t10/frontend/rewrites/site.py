@@ -37,7 +37,7 @@ class Facts:
 class Site:
     """One node to rewrite. Operators are written as methods that return the name of what they make.
 
-    Names that are made start with the node's first output, so that none is taken.
+    Names that are made start with the node's first output, and are none of the model's.
     """
 
     node: Any
@@ -113,8 +113,11 @@ class Site:
 
     def fresh(self, word: str) -> str:
         """Return a name that is not taken."""
-        self.n_made += 1
-        return f"{self.stem}.{word}.{self.n_made}"
+        while True:
+            self.n_made += 1
+            name = f"{self.stem}.{word}.{self.n_made}"
+            if name not in self.facts.kinds and name not in self.facts.read:
+                return name
 
     def constant(self, values: Any, dtype: Any = None) -> str:
         """Write a constant and return its name."""

@@ -7,7 +7,7 @@ from math import prod
 from t10.chip import ChipSpec
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph
+from t10.core.graph import Graph, View
 from t10.errors import InfeasiblePlanError, UnsupportedOpError
 
 HOPELESS = 16
@@ -16,16 +16,22 @@ HOPELESS = 16
 MOST_POINTS = 2**31
 """Most points of an operator's loop nest per core: seconds of the chip's time for one operator."""
 
+MOST_ELEMENTS = 2**28
+"""Most elements of a view: a table of 8 bytes each tells where they lie."""
 
 MOST_AXES = 16
 MOST_OPERANDS = 16
 """Most axes of an operator, and most operands with its result: how large the tables of the native search are."""
 
 
-def check_capacity(graph: Graph, chip: ChipSpec) -> None:
-    """Raise `InfeasiblePlanError` for the first operator whose tensors or loops are hopelessly large.
+_HINT = "a smaller batch or smaller shapes, or a much larger chip"
 
-    Operands and result lie on the chip together while the operator runs, each at least once (T10 §4.1). Raises
+
+def check_capacity(graph: Graph, chip: ChipSpec) -> None:
+    """Raise `InfeasiblePlanError` for the first operator or value whose elements or loops are hopelessly many.
+
+    Operands and result lie on the chip together while the operator runs, each at least once (T10 §4.1). A view that
+    only the host reads does not, but the host needs its elements. Raises
     `UnsupportedOpError` for one of more axes or operands than are searched.
     """
     total = chip.n_cores * chip.sram_bytes
@@ -42,6 +48,16 @@ def check_capacity(graph: Graph, chip: ChipSpec) -> None:
         if points > MOST_POINTS * chip.n_cores:
             most = MOST_POINTS * chip.n_cores
             raise _error(spec, f"its loops have {points:,} points, expected at most {most:,} on {chip.name}")
+    for value in (*graph.inputs, *graph.weights, *graph.views):
+        most = HOPELESS * total // size_bytes(value.dtype)
+        if isinstance(value, View):
+            most = min(most, MOST_ELEMENTS)
+        if prod(value.shape) > most:
+            raise InfeasiblePlanError(
+                f"value {value.name!r} of shape {'x'.join(map(str, value.shape))} has {prod(value.shape):,} "
+                f"elements (expected at most {most:,} on {chip.name})",
+                hint=_HINT,
+            )
 
 
 def _check_form(spec: OperatorSpec) -> None:
@@ -61,5 +77,5 @@ def _error(spec: OperatorSpec, message: str) -> InfeasiblePlanError:
         message,
         operator=spec.name,
         location=spec.location or None,
-        hint="a smaller batch or smaller shapes, or a much larger chip",
+        hint=_HINT,
     )
