@@ -12,6 +12,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of
 from t10.frontend.imported import ImportedModel
 from t10.frontend.linalg_file import named_model
+from t10.frontend.written_size import check_calls, functions_of
 
 _HOLDS = re.compile(r"\b(?:stablehlo|chlo|vhlo)\.\w")
 _PORTABLE = b"StableHLO_v"
@@ -45,6 +46,7 @@ def read_stablehlo(data: bytes, source: str, context: Any) -> ImportedModel:
     with context, ir.Location.unknown():
         module = _parsed(data, source, context)
         _require_static(module, source)
+        check_calls(functions_of(module))
         before = _unsupported(module)
         _join(module)
         try:
