@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from t10.core.guard import ended_clearly
-from t10.core.streams import exit_code_of_output
+from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.read_back import names_own_dialects, read_back
 from t10.dialect.verify import verify_layouts
@@ -38,6 +38,7 @@ EXIT_USAGE = 1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `t10-opt` on a command line (without the program's name) and return its exit code; see `--help` for those."""
+    hold_closed_streams()
     try:
         with ended_clearly("t10-opt"):
             return _main(sys.argv[1:] if arguments is None else arguments)
