@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import ir, new_context
+from t10.errors import InputError
 from t10.frontend.importer import import_model
 from t10.frontend.onnx_dialect import to_onnx
 from t10.frontend.onnx_text import holds_onnx, normalize
@@ -146,6 +147,24 @@ def _product(data: bytes, n_rows: int, n_columns: int) -> str:
     )
 
 
+def test_text_needs_no_module_around_it(tmp_path: Path) -> None:
+    whole = WRAPPED.format(
+        arguments="%x: tensor<2xf32>",
+        results="tensor<2xf32>",
+        body='%0 = "onnx.Relu"(%x) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>',
+    )
+    bare = whole.removeprefix("module {\n").removesuffix("}\n")
+    entry = '"onnx.EntryPoint"() {func = @main_graph} : () -> ()\n'
+    file = tmp_path / "m.onnx.mlir"
+    for text in (whole, bare, bare + bare.replace("main_graph", "other") + entry):
+        file.write_text(text)
+        assert import_model(file).input_names == ("arg0",)
+    file.write_text(bare + bare.replace("main_graph", "other"))
+    with pytest.raises(InputError, match="2 functions with a body") as caught:
+        import_model(file)
+    assert caught.value.location == f"{file}:5:1"
+
+
 def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -> None:
     """No pattern keeps a state for every character of a string, and no two forms of the text outlive their use."""
     n_columns = 4 << 10
@@ -154,6 +173,7 @@ def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -
     file.write_text(_product(data, 1024, n_columns))
     script = """
 import resource, sys
+from t10.errors import InputError
 from t10.frontend.importer import import_model
 import t10.frontend.onnx_dialect, t10.frontend.lower
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
