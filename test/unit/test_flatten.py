@@ -94,3 +94,24 @@ def test_loops_are_written_out_in_a_time_that_grows_with_what_is_written() -> No
         flatten(module)
         assert time.process_time() - began < 20
         assert len(module.body.operations[0].regions[0].blocks[0].operations) == 1
+
+
+def test_private_functions_alone_are_inlined_into_the_one_that_is_not_called(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    file.write_text(TEXT.replace("func.func @main", "func.func private @main"))
+    assert import_model(file).input_names == ("x", "rows")
+
+
+def test_errors_of_text_without_a_module_name_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    file.write_text(TEXT.replace("linalg.mul", "linalg.copy"))
+    with pytest.raises(InputError, match=rf'error: "{file}":\d+:\d+'):
+        import_model(file)
+    file.write_text(
+        "func.func @main(%x: tensor<4xf32>, %n: i1) -> tensor<4xf32> {\n"
+        "  %y = scf.if %n -> tensor<4xf32> {\n    scf.yield %x : tensor<4xf32>\n"
+        "  } else {\n    scf.yield %x : tensor<4xf32>\n  }\n  return %y : tensor<4xf32>\n}\n"
+    )
+    with pytest.raises(UnsupportedOpError) as caught:
+        import_model(file)
+    assert caught.value.location == f"{file}:2:8"

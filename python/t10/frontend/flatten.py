@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from t10.dialect.functions import functions_of, is_private, name_of, named
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError, UnsupportedOpError
@@ -21,9 +22,7 @@ from t10.frontend.written_size import (
     callee_of,
     check_calls,
     constant_of,
-    functions_of,
     n_iterations,
-    name_of,
     size_of_loop,
     too_many,
 )
@@ -32,28 +31,79 @@ _STRUCTURED = (CALL, FOR, IF)
 
 
 def is_flat(module: Any) -> bool:
-    """Return whether the functions of a module have no calls, and no loops and branches of their own."""
-    return not any(_structured(function) for function in functions_of(module))
+    """Return whether the functions of a module have no calls, and no loops and branches of their own.
+
+    None is private beside public ones either: nothing calls it then.
+    """
+    functions = functions_of(module)
+    return not any(_structured(function) for function in functions) and not _uncalled(functions)
 
 
-def flatten(module: Any) -> None:
+def flatten(module: Any, entry: str = "") -> None:
     """Make the functions of a module straight code, in place; those that others call are gone afterwards.
 
-    Raises `UnsupportedOpError` for calls of themselves, for loops and branches that are decided when the model runs,
-    and for more operations than `MOST_WRITTEN`, before they are written.
+    So are private ones that nothing calls beside public ones, and all but the function `entry` where that is given.
+    Raises `InputError` if there is no such function, `UnsupportedOpError` for calls of themselves, for loops and
+    branches that are decided when the model runs, and for more operations than `MOST_WRITTEN`, before they are written.
     """
+    if entry:
+        _keep(module, entry)
     if is_flat(module):
         return
-    called = {callee_of(op.operation) for op in walk(module) if op.operation.name == CALL}
+    called = _called(functions_of(module))
     if called:
         check_calls(functions_of(module))
+        _publish(module, called)
         _simplify(module, "inline")
-        for function in functions_of(module):
-            if name_of(function) in called:
-                function.erase()
+    for function in functions_of(module):
+        if name_of(function) in called:
+            function.erase()
+    for function in _uncalled(functions_of(module)):
+        function.erase()
     for function in functions_of(module):
         _straighten(function)
     _simplify(module, "canonicalize")
+
+
+def _keep(module: Any, entry: str) -> None:
+    """Erase the functions that one function does not need."""
+    bodies = {name_of(function): function for function in functions_of(module)}
+    if entry not in bodies:
+        raise InputError(
+            f"entry is '{entry}' (expected a function with a body: {named(list(bodies.values())) or 'there is none'})"
+        )
+    needed, waiting = {entry}, [entry]
+    while waiting:
+        callees = (_called([bodies[waiting.pop()]]) & bodies.keys()) - needed
+        needed |= callees
+        waiting += callees
+    for name, function in bodies.items():
+        if name not in needed:
+            function.erase()
+    _publish(module, needed - {entry})
+
+
+def _publish(module: Any, called: set[str]) -> None:
+    """Make functions that others do not call public if none is: inlining erases private ones that are not needed."""
+    functions = functions_of(module)
+    if all(is_private(function) for function in functions):
+        for function in functions:
+            if name_of(function) not in called:
+                del function.attributes["sym_visibility"]
+
+
+def _called(functions: list[Any]) -> set[str]:
+    """Return the names that functions call."""
+    return {callee_of(op.operation) for each in functions for op in walk(each) if op.operation.name == CALL}
+
+
+def _uncalled(functions: list[Any]) -> list[Any]:
+    """Return the private functions that nothing calls, where there are public ones."""
+    private = [function for function in functions if is_private(function)]
+    if not private or len(private) == len(functions):
+        return []
+    called = _called(functions)
+    return [function for function in private if name_of(function) not in called]
 
 
 def _straighten(function: Any) -> None:

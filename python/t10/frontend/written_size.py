@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from t10.dialect.functions import name_of
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, walk
 from t10.errors import InputError, UnsupportedOpError
@@ -13,17 +14,6 @@ MOST_WRITTEN = 100_000
 """How many operations calls and loops may be written out to: what a file asks for is bounded."""
 CALL, FOR, IF = "func.call", "scf.for", "scf.if"
 _HINT = "call functions less often, shorten the loops, or split the model"
-
-
-def functions_of(module: Any) -> list[Any]:
-    """Return the functions of a module that have a body."""
-    operations = [op.operation for op in module.body.operations]
-    return [op for op in operations if op.name == "func.func" and len(op.regions[0].blocks)]
-
-
-def name_of(function: Any) -> str:
-    """Return the name of a function."""
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
 
 
 def callee_of(call: Any) -> str:
