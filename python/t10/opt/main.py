@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from t10.core.atomic import check_writable
 from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.dialect.mlir import ir, new_context
@@ -100,6 +102,7 @@ def _saving_weights(settings: Settings, steps: tuple[Step, ...], data: str | byt
         return _process_pieces(settings, steps, data)
     if settings.split_input_file is not None:
         raise UsageError("--save-weights is for one module: it cannot be used with --split-input-file")
+    check_writable(Path(settings.save_weights))
     from t10.arrays import write_arrays
     from t10.passes.weight_values import collecting
 
