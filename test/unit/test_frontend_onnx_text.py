@@ -147,6 +147,53 @@ def _product(data: bytes, n_rows: int, n_columns: int) -> str:
     )
 
 
+RESOURCE = WRAPPED.format(
+    arguments="",
+    results="tensor<{kind}>",
+    body="%0 = onnx.Constant dense_resource<blob> : tensor<{kind}>\nonnx.Return %0 : tensor<{kind}>",
+)
+
+
+def _resource(kind: str, data: bytes) -> str:
+    text = RESOURCE.replace("{kind}", kind)
+    return f'{text}{{-#\n  dialect_resources: {{builtin: {{blob: "0x04000000{data.hex()}"}}}}\n#-}}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("4xf32", "f4"), ("2x2xi64", "i8"), ("4xf16", "f2"), ("4xi1", "?"), ("4xui8", "u1")]
+)
+def test_resources_are_read_from_the_end_of_the_text(kind: str, dtype: str) -> None:
+    values = np.array([1, 0, 3, 4]).astype(dtype)
+    module = _module(_resource(kind, values.tobytes()))
+    with module.context:
+        found = onnx.numpy_helper.to_array(to_onnx(module).graph.initializer[0])
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found.ravel(), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            _resource("4xf32", bytes(12)),
+            r"dense_resource<blob> has 12 bytes \(expected 16 bytes of tensor<4xf32>\)",
+        ),
+        (_resource("4xf32", bytes(4)), r"has 4 bytes \(expected 16 bytes"),
+        (
+            _resource("4xi4", bytes(4)),
+            r"has 4 bytes \(expected elements of whole bytes, found tensor<4xi4>\)",
+        ),
+        (RESOURCE.replace("{kind}", "4xf32"), r"dense_resource<blob> has no data \(expected 16 bytes"),
+    ],
+)
+def test_resources_of_another_length_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx.mlir"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        import_model(file)
+    assert caught.value.location == f"{file}:3:6"
+
+
 def test_text_needs_no_module_around_it(tmp_path: Path) -> None:
     whole = WRAPPED.format(
         arguments="%x: tensor<2xf32>",
