@@ -46,33 +46,39 @@ def flatten(module: Any, entry: str = "") -> None:
     Raises `InputError` if there is no such function, `UnsupportedOpError` for calls of themselves, for loops and
     branches that are decided when the model runs, and for more operations than `MOST_WRITTEN`, before they are written.
     """
-    if entry:
-        _keep(module, entry)
+    if not entry and is_flat(module):
+        return
+    _keep(module, entry)
     if is_flat(module):
         return
     called = _called(functions_of(module))
     if called:
         check_calls(functions_of(module))
-        _publish(module, called)
         _simplify(module, "inline")
     for function in functions_of(module):
         if name_of(function) in called:
             function.erase()
-    for function in _uncalled(functions_of(module)):
-        function.erase()
     for function in functions_of(module):
         _straighten(function)
     _simplify(module, "canonicalize")
 
 
 def _keep(module: Any, entry: str) -> None:
-    """Erase the functions that one function does not need."""
+    """Erase the functions that the entry does not call, directly or through others.
+
+    Without an entry the public functions are the entries, or those that no other calls if none is public. Entries
+    become public: inlining erases private functions.
+    """
     bodies = {name_of(function): function for function in functions_of(module)}
-    if entry not in bodies:
+    if entry and entry not in bodies:
         raise InputError(
             f"entry is '{entry}' (expected a function with a body: {named(list(bodies.values())) or 'there is none'})"
         )
-    needed, waiting = {entry}, [entry]
+    roots = [entry] if entry else [name for name, function in bodies.items() if not is_private(function)]
+    if not roots:
+        called = _called(list(bodies.values()))
+        roots = [name for name in bodies if name not in called] or list(bodies)
+    needed, waiting = set(roots), list(roots)
     while waiting:
         callees = (_called([bodies[waiting.pop()]]) & bodies.keys()) - needed
         needed |= callees
@@ -80,16 +86,8 @@ def _keep(module: Any, entry: str) -> None:
     for name, function in bodies.items():
         if name not in needed:
             function.erase()
-    _publish(module, needed - {entry})
-
-
-def _publish(module: Any, called: set[str]) -> None:
-    """Make functions that others do not call public if none is: inlining erases private ones that are not needed."""
-    functions = functions_of(module)
-    if all(is_private(function) for function in functions):
-        for function in functions:
-            if name_of(function) not in called:
-                del function.attributes["sym_visibility"]
+        elif name in roots and is_private(function):
+            del function.attributes["sym_visibility"]
 
 
 def _called(functions: list[Any]) -> set[str]:
