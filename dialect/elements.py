@@ -40,6 +40,12 @@ def elements(attribute: Any, dtype: str) -> NDArray[Any] | None:
     shape = tuple(ir.RankedTensorType(attribute.type).shape)
     if isinstance(attribute, ir.DenseElementsAttr):
         return np.array(ir.DenseElementsAttr(attribute)).astype(numpy_dtype(dtype)).reshape(shape)
+    data = resource_bytes(attribute)
+    return None if data is None else np.frombuffer(data, numpy_dtype(dtype)).reshape(shape).copy()
+
+
+def resource_bytes(attribute: Any) -> bytes | None:
+    """Return the bytes of a resource, None for other attributes and for a resource that the text did not hold."""
     try:
         ir.DenseResourceElementsAttr(attribute)
     except ValueError:
@@ -48,10 +54,7 @@ def elements(attribute: Any, dtype: str) -> NDArray[Any] | None:
     module = ir.Module.create(ir.Location.unknown(attribute.context))
     module.operation.attributes["t10.elements"] = attribute
     blob = _BLOB.search(str(module.operation.get_asm(assume_verified=True)))
-    if blob is None:
-        return None
-    data = bytes.fromhex(blob[1])[_ALIGNMENT_BYTES:]
-    return np.frombuffer(data, numpy_dtype(dtype)).reshape(shape).copy()
+    return None if blob is None else bytes.fromhex(blob[1])[_ALIGNMENT_BYTES:]
 
 
 def as_constant(values: NDArray[Any], type_: Any) -> Any:

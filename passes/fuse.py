@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 from t10.chip import DEFAULT_CHIP, ChipSpec, load_chip
 from t10.core.partials import DEFAULT_TOLERANCE, Partials
+from t10.dialect.functions import functions_of
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError
 from t10.passes.bridge.scalars import constant_value
 from t10.passes.bridge.views import is_pure_move
 from t10.passes.bridge.write_program import update_signature
+from t10.passes.flatten import Flatten
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
 from t10.passes.fusion.demands import target_of
@@ -41,6 +43,7 @@ from t10.passes.patterns.requantized import REQUANTIZED
 from t10.passes.registry import Pass, option
 
 _GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
+_ELEMENTWISE = "builtin.module(func.func(convert-elementwise-to-linalg))"
 _CLEAN = "builtin.module(func.func(canonicalize,cse))"
 DEFAULT_PARTIALS = Partials()
 
@@ -56,7 +59,9 @@ class Fuse(Pass):
 
     name: ClassVar[str] = "t10-fuse"
     prerequisites: ClassVar[tuple[str, ...]] = ("t10-import", "t10-flatten", "t10-outline-constants")
-    reads: ClassVar[str] = "linalg on tensors, named or generic"
+    reads: ClassVar[str] = (
+        "linalg on tensors, named or generic; elementwise operations of arith and math on tensors"
+    )
     leaves: ClassVar[str] = (
         "one `linalg.generic` or `rtensor.operator` per operator, each with `op_name` and `kind`; views "
         "between them"
@@ -92,6 +97,10 @@ class Fuse(Pass):
         partials = Partials(self.partials, self.partials_tolerance)
         if self.orders not in ("matrix", "keep"):
             raise InputError(f"orders is '{self.orders}' (expected matrix or keep)")
+        if any(
+            _is_elementwise(op.operation) for function in functions_of(module) for op in _top_level(function)
+        ):
+            passmanager.PassManager.parse(_ELEMENTWISE, context=module.context).run(module.operation)
         if any(_is_named(op.operation) for op in walk(module)):
             passmanager.PassManager.parse(_GENERALIZE, context=module.context).run(module.operation)
         clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
@@ -111,14 +120,13 @@ class Fuse(Pass):
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
-        """Return whether nothing is to be imported and every linalg operation outside an operator has a name.
+        """Return whether nothing is to be imported or flattened, and every operation outside an operator has a name.
 
         Fills and copies have none.
         """
-        functions = module.body.operations
-        return ImportOnnx.is_done(module) and all(
-            _is_fused(op.operation) for f in functions for op in _top_level(f)
-        )
+        if not (ImportOnnx.is_done(module) and Flatten.is_done(module)):
+            return False
+        return all(_is_fused(op.operation) for f in module.body.operations for op in _top_level(f))
 
 
 def _unname_moves(module: Any) -> None:
@@ -165,7 +173,18 @@ def _top_level(function: Any) -> list[Any]:
     return [op for region in function.operation.regions for block in region.blocks for op in block.operations]
 
 
+def _is_elementwise(op: Any) -> bool:
+    """Return whether an operation of arith or math computes tensors, element by element."""
+    return (
+        op.name.startswith(("arith.", "math."))
+        and op.name != "arith.constant"
+        and any(isinstance(result.type, ir.RankedTensorType) for result in op.results)
+    )
+
+
 def _is_fused(op: Any) -> bool:
+    if _is_elementwise(op):
+        return False
     if not op.name.startswith("linalg.") or op.name == "linalg.fill" or "op_name" in op.attributes:
         return True
     return op.name == "linalg.generic" and len(op.regions[0].blocks[0].operations) == 1

@@ -16,6 +16,7 @@ from t10.core.graph import Graph, GraphOutput, Parts, TensorValue, View
 from t10.core.orders import Order
 from t10.core.scalar import parse_constant
 from t10.dialect.elements import elements
+from t10.dialect.functions import only_function
 from t10.dialect.location import location_name, source_text
 from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, T10Error, UnsupportedOpError
@@ -66,16 +67,13 @@ def read_graph(module: Any) -> ReadModule:
 
 def function_of(module: Any) -> Any:
     """Return the one function of a module that has a body; raises `InputError` without exactly one."""
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    bodies = [op for op in functions if len(op.regions[0].blocks)]
-    if not functions and any(op.operation.name == "ipu.graph" for op in module.body.operations):
+    kinds = {op.operation.name for op in module.body.operations}
+    if "ipu.graph" in kinds and "func.func" not in kinds:
         raise InputError(
             "module is lowered to the ipu dialect, which holds no operators and no plans",
             hint="take the module as it was before --t10-lower-ipu",
         )
-    if len(bodies) != 1:
-        raise InputError(f"module has {len(bodies)} functions with a body (expected one)")
-    return bodies[0]
+    return only_function(module, "module")
 
 
 @dataclass
@@ -183,10 +181,11 @@ class GraphReader:
         elif op.name == "tensor.cast":
             self.known[op.results[0]] = self.lookup(op.operands[0])
         elif op.name != "rtensor.yield":
+            is_named = op.name.startswith("linalg.")
             raise UnsupportedOpError(
                 f"{op.name} cannot be planned (expected linalg.generic, rtensor.operator or a tensor view)",
                 location=source_text(op),
-                hint="run --t10-fuse first; it generalizes named linalg operations",
+                hint="run --t10-fuse first; it generalizes named linalg operations" if is_named else None,
             )
 
     def _constant(self, op: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from t10.core.device import DeviceProgram
 from t10.core.guard import ended_clearly, parsing, reading
-from t10.core.streams import exit_code_of_output, write_stdout
+from t10.core.streams import exit_code_of_output, hold_closed_streams, write_stdout
 from t10.core.trust.files import MODEL_BYTES, decoding, read_bytes
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
 
@@ -48,17 +48,19 @@ class _Command:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `t10-translate` on a command line (without the program's name) and return its exit code."""
+    hold_closed_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if "--help" in words or "-h" in words:
-        print(_HELP, end="")
-        return 0
     command = _parsed(words)
-    if isinstance(command, str):
+    asks_for_help = "--help" in words or "-h" in words
+    if isinstance(command, str) and not asks_for_help:
         print(f"t10-translate: {command}; try 't10-translate --help'", file=sys.stderr)
         return 1
     try:
         with ended_clearly("t10-translate"):
-            _translate(command)
+            if asks_for_help or isinstance(command, str):
+                write_stdout(_HELP.encode("utf-8"))
+            else:
+                _translate(command)
     except T10Error as error:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code

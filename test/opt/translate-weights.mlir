@@ -15,12 +15,15 @@
 // RUN: not t10-translate --ipu-to-asm %t/m.mlir --no-weights 2>&1 | filecheck %s --check-prefix=USAGE
 // RUN: not t10-translate --ipu-to-poplar %t/m.mlir -o %t/none --no-weights --weights w.npz 2>&1 | filecheck %s --check-prefix=BOTH
 // RUN: not t10-opt --split-input-file --save-weights=%t/w.npz %s 2>&1 | filecheck %s --check-prefix=SPLIT
+// RUN: not t10-opt --save-weights=%t/absent/w.npz %s 2>&1 | filecheck %s --check-prefix=UNWRITTEN
 
 // CHECK: "name": "fc.weight", "dtype": "f32", "shape": [
 // NONE: t10-translate: error: 1 of 1 weights of the program have no values: fc.weight (t10-opt --save-weights=FILE.npz
 // TYPE: t10-translate: error: weight fc.weight is of type float16 (expected f32)
 // USAGE: t10-translate: --weights and --no-weights are for --ipu-to-poplar -o FOLDER
 // BOTH: t10-translate: --weights and --no-weights exclude each other
+// UNWRITTEN-NOT: module
+// UNWRITTEN: t10-opt: error: cannot write {{.*}}absent/w.npz: No such file or directory
 // SPLIT: --save-weights is for one module
 module {
   func.func @main_graph(%arg0: tensor<2x4xf32> {onnx.name = "x"}) -> (tensor<2x32xf32> {onnx.name = "y"}) {

@@ -14,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from support.linalg_numpy import run_module
 
 from t10.dialect.mlir import ir, new_context
+from t10.errors import InputError
 from t10.frontend.importer import import_model
 from t10.frontend.onnx_dialect import to_onnx
 from t10.frontend.onnx_text import holds_onnx, normalize
@@ -146,6 +147,71 @@ def _product(data: bytes, n_rows: int, n_columns: int) -> str:
     )
 
 
+RESOURCE = WRAPPED.format(
+    arguments="",
+    results="tensor<{kind}>",
+    body="%0 = onnx.Constant dense_resource<blob> : tensor<{kind}>\nonnx.Return %0 : tensor<{kind}>",
+)
+
+
+def _resource(kind: str, data: bytes) -> str:
+    text = RESOURCE.replace("{kind}", kind)
+    return f'{text}{{-#\n  dialect_resources: {{builtin: {{blob: "0x04000000{data.hex()}"}}}}\n#-}}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("4xf32", "f4"), ("2x2xi64", "i8"), ("4xf16", "f2"), ("4xi1", "?"), ("4xui8", "u1")]
+)
+def test_resources_are_read_from_the_end_of_the_text(kind: str, dtype: str) -> None:
+    values = np.array([1, 0, 3, 4]).astype(dtype)
+    module = _module(_resource(kind, values.tobytes()))
+    with module.context:
+        found = onnx.numpy_helper.to_array(to_onnx(module).graph.initializer[0])
+    assert found.dtype == values.dtype
+    np.testing.assert_array_equal(found.ravel(), values)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            _resource("4xf32", bytes(12)),
+            r"dense_resource<blob> has 12 bytes \(expected 16 bytes of tensor<4xf32>\)",
+        ),
+        (_resource("4xf32", bytes(4)), r"has 4 bytes \(expected 16 bytes"),
+        (
+            _resource("4xi4", bytes(4)),
+            r"has 4 bytes \(expected elements of whole bytes, found tensor<4xi4>\)",
+        ),
+        (RESOURCE.replace("{kind}", "4xf32"), r"dense_resource<blob> has no data \(expected 16 bytes"),
+    ],
+)
+def test_resources_of_another_length_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.onnx.mlir"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        import_model(file)
+    assert caught.value.location == f"{file}:3:6"
+
+
+def test_text_needs_no_module_around_it(tmp_path: Path) -> None:
+    whole = WRAPPED.format(
+        arguments="%x: tensor<2xf32>",
+        results="tensor<2xf32>",
+        body='%0 = "onnx.Relu"(%x) : (tensor<2xf32>) -> tensor<2xf32>\nreturn %0 : tensor<2xf32>',
+    )
+    bare = whole.removeprefix("module {\n").removesuffix("}\n")
+    entry = '"onnx.EntryPoint"() {func = @main_graph} : () -> ()\n'
+    file = tmp_path / "m.onnx.mlir"
+    for text in (whole, bare, bare + bare.replace("main_graph", "other") + entry):
+        file.write_text(text)
+        assert import_model(file).input_names == ("arg0",)
+    file.write_text(bare + bare.replace("main_graph", "other"))
+    with pytest.raises(InputError, match="2 functions with a body") as caught:
+        import_model(file)
+    assert caught.value.location == f"{file}:5:1"
+
+
 def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -> None:
     """No pattern keeps a state for every character of a string, and no two forms of the text outlive their use."""
     n_columns = 4 << 10
@@ -154,6 +220,7 @@ def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -
     file.write_text(_product(data, 1024, n_columns))
     script = """
 import resource, sys
+from t10.errors import InputError
 from t10.frontend.importer import import_model
 import t10.frontend.onnx_dialect, t10.frontend.lower
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

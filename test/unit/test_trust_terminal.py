@@ -120,6 +120,36 @@ def test_a_full_disk_is_no_defect() -> None:
     assert (done.returncode, "No space left on device" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "module", ["t10.cli chips", "t10.cli --help", "t10.opt.main --help", "t10.translate --help"]
+)
+def test_a_closed_standard_output_is_no_defect(module: str) -> None:
+    done = _closing(">&-", module)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(": error: cannot write standard output: Bad file descriptor\n")
+
+
+def test_a_closed_standard_input_is_no_defect() -> None:
+    done = _closing("<&-", "t10.opt.main")
+    assert done.returncode == 2
+    assert done.stderr == "t10-opt: error: cannot read standard input: Bad file descriptor\n"
+
+
+def test_what_needs_no_standard_stream_runs_without_them(tmp_path: Path) -> None:
+    file, written = tmp_path / "m.mlir", tmp_path / "out.mlir"
+    file.write_text("func.func private @f()")
+    done = _closing("<&- >&- 2>&-", f"t10.opt.main {file} -o {written}")
+    assert (done.returncode, written.read_text()) == (0, "module {\n  func.func private @f()\n}\n")
+    done = _closing("2>&-", f"t10.opt.main {tmp_path}/none.mlir")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def _closing(streams: str, module: str) -> subprocess.CompletedProcess[str]:
+    """Run a module with standard streams closed."""
+    words = ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-m", *module.split()]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x", "99999999999999999999", "٣"])
 def test_a_seed_is_an_integer_from_0(seed: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

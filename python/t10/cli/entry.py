@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from t10.cli.arguments import Arguments, parse
 from t10.core.guard import ended_clearly
-from t10.core.streams import exit_code_of_output
+from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.errors import EXIT_INTERNAL, T10Error, printable
 
 EXIT_INTERRUPTED = 130
@@ -29,7 +29,14 @@ EXIT_INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; messages go to standard error, results to standard output."""
-    arguments = parse(sys.argv[1:] if argv is None else argv)
+    hold_closed_streams()
+    try:
+        arguments = _parsed(sys.argv[1:] if argv is None else argv)
+    except OSError as error:
+        code = exit_code_of_output(error, "t10")
+        if code is None:
+            raise
+        return code
     try:
         with ended_clearly("t10"):
             code = _dispatch(arguments)
@@ -52,6 +59,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             raise
         return _internal(error)
+
+
+def _parsed(argv: Sequence[str]) -> Arguments:
+    """Return the arguments; what help or a version is asked for is written out before it ends the command."""
+    try:
+        return parse(argv)
+    finally:
+        sys.stdout.flush()
 
 
 def _dispatch(arguments: Arguments) -> int:

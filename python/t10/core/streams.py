@@ -1,4 +1,4 @@
-"""Standard output, and what ends it: a reader that left, a full disk."""
+"""Standard streams, and what ends them: a reader that left, a full disk, a shell that closed them (`>&-`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ import sys
 
 EXIT_BROKEN_PIPE = 141
 """What a shell reports for a process that a closed pipe ended."""
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 EXIT_FULL = 2
+_STREAMS = (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+"""Name and mode of each standard stream, by descriptor, and how its stand-in is opened: what is asked of it fails."""
+
+
+def hold_closed_streams() -> None:
+    """Give standard streams that are closed a stand-in, which Python does not have and the next open file would be.
+
+    Reading and writing it fails, as the stream would; what goes to standard error is lost. Commands begin with this.
+    """
+    for name, mode, access in _STREAMS:
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, access)  # the lowest that is free: that of the closed stream
+            os.set_inheritable(descriptor, True)
+            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - lives with the process
+            setattr(sys, name, stream)
 
 
 def write_stdout(data: bytes) -> None:

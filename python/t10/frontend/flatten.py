@@ -10,74 +10,122 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from t10.dialect.functions import functions_of, is_private, name_of, named
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, passmanager, walk
 from t10.errors import InputError, UnsupportedOpError
+from t10.frontend.written_size import (
+    CALL,
+    FOR,
+    IF,
+    MOST_WRITTEN,
+    callee_of,
+    check_calls,
+    constant_of,
+    n_iterations,
+    size_of_loop,
+    too_many,
+)
 
-MOST_WRITTEN = 100_000
-"""How many operations loops may be unrolled to: what a file asks for is bounded."""
-_CALL, _FOR, _IF = "func.call", "scf.for", "scf.if"
+_STRUCTURED = (CALL, FOR, IF)
 
 
 def is_flat(module: Any) -> bool:
-    """Return whether the functions of a module have no calls, and no loops and branches of their own."""
-    return not any(_next_structured(function) for function in _functions(module))
+    """Return whether the functions of a module have no calls, and no loops and branches of their own.
+
+    None is private beside public ones either: nothing calls it then.
+    """
+    functions = functions_of(module)
+    return not any(_structured(function) for function in functions) and not _uncalled(functions)
 
 
-def flatten(module: Any) -> None:
+def flatten(module: Any, entry: str = "") -> None:
     """Make the functions of a module straight code, in place; those that others call are gone afterwards.
 
-    Raises `UnsupportedOpError` for calls of themselves and for loops and branches that are decided when the model runs.
+    So are private ones that nothing calls beside public ones, and all but the function `entry` where that is given.
+    Raises `InputError` if there is no such function, `UnsupportedOpError` for calls of themselves, for loops and
+    branches that are decided when the model runs, and for more operations than `MOST_WRITTEN`, before they are written.
     """
+    if not entry and is_flat(module):
+        return
+    _keep(module, entry)
     if is_flat(module):
         return
-    called = {str(op.operation.attributes["callee"]) for op in walk(module) if op.operation.name == _CALL}
+    called = _called(functions_of(module))
     if called:
+        check_calls(functions_of(module))
         _simplify(module, "inline")
-        _erase(module, called)
-    for function in _functions(module):
+    for function in functions_of(module):
+        if name_of(function) in called:
+            function.erase()
+    for function in functions_of(module):
         _straighten(function)
     _simplify(module, "canonicalize")
 
 
-def _erase(module: Any, called: set[str]) -> None:
-    """Erase the functions that others called, now that they are inlined."""
-    functions = _functions(module)
-    kept = [function for function in functions if f"@{_name(function)}" not in called]
-    if not kept:
-        found = functions[0]
-        raise UnsupportedOpError(f"@{_name(found)} calls itself", location=location_text(found.location))
-    for function in functions:
-        if function not in kept:
+def _keep(module: Any, entry: str) -> None:
+    """Erase the functions that the entry does not call, directly or through others.
+
+    Without an entry the public functions are the entries, or those that no other calls if none is public. Entries
+    become public: inlining erases private functions.
+    """
+    bodies = {name_of(function): function for function in functions_of(module)}
+    if entry and entry not in bodies:
+        raise InputError(
+            f"entry is '{entry}' (expected a function with a body: {named(list(bodies.values())) or 'there is none'})"
+        )
+    roots = [entry] if entry else [name for name, function in bodies.items() if not is_private(function)]
+    if not roots:
+        called = _called(list(bodies.values()))
+        roots = [name for name in bodies if name not in called] or list(bodies)
+    needed, waiting = set(roots), list(roots)
+    while waiting:
+        callees = (_called([bodies[waiting.pop()]]) & bodies.keys()) - needed
+        needed |= callees
+        waiting += callees
+    for name, function in bodies.items():
+        if name not in needed:
             function.erase()
+        elif name in roots and is_private(function):
+            del function.attributes["sym_visibility"]
+
+
+def _called(functions: list[Any]) -> set[str]:
+    """Return the names that functions call."""
+    return {callee_of(op.operation) for each in functions for op in walk(each) if op.operation.name == CALL}
+
+
+def _uncalled(functions: list[Any]) -> list[Any]:
+    """Return the private functions that nothing calls, where there are public ones."""
+    private = [function for function in functions if is_private(function)]
+    if not private or len(private) == len(functions):
+        return []
+    called = _called(functions)
+    return [function for function in private if name_of(function) not in called]
 
 
 def _straighten(function: Any) -> None:
     """Write loops and branches of a function out."""
     n_written = 0
-    while (op := _next_structured(function)) is not None:
-        if op.name == _CALL:
+    waiting = _structured(function)[::-1]
+    while waiting:
+        op = waiting.pop()
+        if op.name == CALL:
             raise UnsupportedOpError(
-                f"func.call of {op.attributes['callee']} cannot be inlined",
+                f"func.call of @{callee_of(op)} cannot be inlined (expected a function with a body)",
                 location=location_text(op.location),
             )
-        n_written += _unroll(op) if op.name == _FOR else _choose(op)
-        if n_written > MOST_WRITTEN:
-            raise UnsupportedOpError(
-                f"loops would be unrolled to more than {MOST_WRITTEN} operations",
-                location=location_text(function.location),
-            )
+        if op.name == FOR and n_written + size_of_loop(op) > MOST_WRITTEN:
+            raise too_many(op)
+        written = _unroll(op) if op.name == FOR else _choose(op)
+        n_written += len(written)
+        waiting += [each for each in reversed(written) if each.name in _STRUCTURED]
 
 
-def _functions(module: Any) -> list[Any]:
-    operations = [op.operation for op in module.body.operations]
-    return [op for op in operations if op.name == "func.func" and len(op.regions[0].blocks)]
-
-
-def _next_structured(function: Any) -> Any:
-    """Return the first call, loop or branch among the operations of a function, None if there is none."""
+def _structured(function: Any) -> list[Any]:
+    """Return the calls, loops and branches among the operations of a function."""
     operations = (op.operation for op in function.regions[0].blocks[0].operations)
-    return next((op for op in operations if op.name in (_CALL, _FOR, _IF)), None)
+    return [op for op in operations if op.name in _STRUCTURED]
 
 
 def _simplify(module: Any, name: str) -> None:
@@ -90,21 +138,6 @@ def _simplify(module: Any, name: str) -> None:
         ) from error
 
 
-def _name(function: Any) -> str:
-    return str(ir.StringAttr(function.attributes["sym_name"]).value)
-
-
-def _constant(value: Any) -> int | None:
-    """Return the integer that a value always is, None if that is not known."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    attribute = owner.attributes["value"]
-    if isinstance(attribute, ir.BoolAttr):
-        return int(ir.BoolAttr(attribute).value)
-    return int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else None
-
-
 def _undecided(op: Any, what: str) -> UnsupportedOpError:
     return UnsupportedOpError(
         f"'{op.name}' op is decided when the model runs: its {what} (expected constants)",
@@ -113,40 +146,38 @@ def _undecided(op: Any, what: str) -> UnsupportedOpError:
     )
 
 
-def _unroll(op: Any) -> int:
-    """Write the body of a loop once per iteration in place of it; return how many operations that are."""
-    bounds = [_constant(value) for value in list(op.operands)[:3]]
-    if None in bounds or not bounds[2]:
+def _unroll(op: Any) -> list[Any]:
+    """Write the body of a loop once per iteration in place of it; return the operations written."""
+    if n_iterations(op) is None:
         raise _undecided(op, "bounds are not known")
-    low, high, step = (int(each or 0) for each in bounds)
+    low, high, step = (constant_of(value) or 0 for value in list(op.operands)[:3])
     kind, block = op.operands[0].type, op.regions[0].blocks[0]
-    carried, n_written = list(op.operands)[3:], 0
+    carried, written = list(op.operands)[3:], list[Any]()
     for i in range(low, high, step):
         with ir.InsertionPoint(op), op.location:
             attributes = {"value": ir.IntegerAttr.get(kind, i)}
-            index = ir.Operation.create("arith.constant", results=[kind], attributes=attributes).results[0]
-        carried, n = _written(op, block, [index, *carried])
-        n_written += n
-        if n_written > MOST_WRITTEN:
-            break
+            index = ir.Operation.create("arith.constant", results=[kind], attributes=attributes)
+        carried, copies = _written(op, block, [index.results[0], *carried])
+        written += [index, *copies]
     _replace(op, carried)
-    return n_written
+    return written
 
 
-def _choose(op: Any) -> int:
-    """Write the branch that is taken in place of a branch; return how many operations that are."""
-    condition = _constant(op.operands[0])
+def _choose(op: Any) -> list[Any]:
+    """Write the branch that is taken in place of a branch; return the operations written."""
+    condition = constant_of(op.operands[0])
     if condition is None:
         raise _undecided(op, "condition is not known")
     region = op.regions[0 if condition else 1]
-    results, n_written = _written(op, region.blocks[0], []) if len(region.blocks) else ([], 0)
+    results, written = _written(op, region.blocks[0], []) if len(region.blocks) else ([], [])
     _replace(op, results)
-    return n_written
+    return written
 
 
-def _written(op: Any, block: Any, arguments: Sequence[Any]) -> tuple[list[Any], int]:
-    """Copy the operations of a block before `op`; return what its terminator hands on, and how many there are."""
+def _written(op: Any, block: Any, arguments: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Copy the operations of a block before `op`; return what its terminator hands on, and the copies."""
     values: dict[Any, Any] = dict(zip(block.arguments, arguments, strict=True))
+    copies: list[Any] = []
     *body, terminator = (each.operation for each in block.operations)
     for each in body:
         copy = each.clone(ip=ir.InsertionPoint(op)).operation
@@ -155,7 +186,8 @@ def _written(op: Any, block: Any, arguments: Sequence[Any]) -> tuple[list[Any], 
                 if operand in values:
                     inner.operands[place] = values[operand]
         values |= zip(each.results, copy.results, strict=True)
-    return [values.get(value, value) for value in terminator.operands], len(body)
+        copies.append(copy)
+    return [values.get(value, value) for value in terminator.operands], copies
 
 
 def _replace(op: Any, results: Sequence[Any]) -> None:

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 
 from t10.core.guard import reading
 from t10.core.trust.files import MODEL_BYTES, read_bytes
-from t10.dialect.mlir import ir, new_context
+from t10.dialect.mlir import new_context
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.double_islands import narrow_islands
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import lower
-from t10.frontend.mlir_text import mlir_text
+from t10.frontend.mlir_text import mlir_text, parse_module
 from t10.frontend.module_weights import lift_constants
 from t10.frontend.onnx_file import LoadedModel, ShapeOverride, load_onnx, prepare
 
@@ -119,10 +119,7 @@ def _model_of(text: str, source: str) -> Any:
     from t10.frontend.onnx_dialect import to_onnx
 
     with new_context(allow_unregistered=True):
-        try:
-            module: Any = ir.Operation.parse(text, source_name=source)
-        except ir.MLIRError as error:
-            raise InputError(f"{source} cannot be parsed: {error}") from error
+        module = parse_module(text, source)
         del text
         return to_onnx(module)
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from t10.core.guard import parsing
 from t10.core.trust.files import decoding
+from t10.dialect.functions import only_function
 from t10.dialect.location import location_name, location_text
 from t10.dialect.mlir import ir, signature_attributes
-from t10.errors import InputError, UnsupportedOpError
+from t10.errors import UnsupportedOpError
 from t10.frontend.flatten import flatten
 from t10.frontend.imported import ImportedModel
 from t10.frontend.lower import NAME, TYPE, WEIGHT
+from t10.frontend.mlir_text import parse_module
 from t10.frontend.module_weights import lift_constants
 
 _CAST = "builtin.unrealized_conversion_cast"
@@ -24,12 +26,8 @@ def read_linalg(data: bytes, source: str, context: Any) -> ImportedModel:
 
     Raises `InputError` for text that does not parse and for modules without exactly one function with a body.
     """
-    with context:
-        try:
-            with parsing(data):
-                module = ir.Module.parse(data)
-        except ir.MLIRError as error:
-            raise InputError(f"{source} cannot be parsed: {error}") from error
+    with context, parsing(data):
+        module = parse_module(data, source)
     with decoding(source):
         return named_model(module, source)
 
@@ -57,15 +55,6 @@ def named_model(module: Any, source: str) -> ImportedModel:
         source=source,
     )
     return lift_constants(model)
-
-
-def only_function(module: Any, source: str) -> Any:
-    """Return the one function of a module that has a body; raises `InputError` if there are none or several."""
-    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
-    bodies = [op for op in functions if len(op.regions[0].blocks)]
-    if len(bodies) != 1:
-        raise InputError(f"{source} has {len(bodies)} functions with a body (expected one)")
-    return bodies[0]
 
 
 def _declare_unsigned(function: Any) -> None:

@@ -11,9 +11,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from t10.dialect.elements import resource_bytes
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir
-from t10.errors import UnsupportedOpError
+from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.onnx_types import element_type, known_element_type
 
 ELIDED = "__elided__"
@@ -25,6 +26,9 @@ _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 _DISPOSABLE = re.compile(r'#onnx\.dense_disposable<#?\d+\s*:\s*"0x([0-9A-Fa-f]*)"> : (.*)', re.DOTALL)
 _ELIDED = re.compile(r"(?:dense_resource<__elided__>|#onnx\.dense_disposable<[^\">]*>) : (.*)", re.DOTALL)
 _INTEGERS = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL})
+_PACKED = frozenset(
+    {onnx.TensorProto.INT4, onnx.TensorProto.UINT4, onnx.TensorProto.FLOAT4E2M1, onnx.TensorProto.STRING}
+)
 _ARRAYS: dict[str, Any] = {
     "value_int": np.int64,
     "value_ints": np.int64,
@@ -123,8 +127,28 @@ def _value(op: Any, attribute: Any, name: str) -> Any:
     found = _ELIDED.fullmatch(text)
     if found is not None:
         return _elided(ir.RankedTensorType(ir.Type.parse(found[1])), op, name)
+    if text.startswith("dense_resource<"):
+        return _resource(op, attribute, text, name)
     raise UnsupportedOpError(
         f"onnx.Constant holds {text[:60]} (expected dense<...>)", location=location_text(op.location)
+    )
+
+
+def _resource(op: Any, attribute: Any, text: str, name: str) -> Any:
+    """Return the tensor of a resource, whose bytes stand at the end of the text."""
+    kind = ir.RankedTensorType(attribute.type)
+    number = element_type(kind.element_type)
+    data, expected = resource_bytes(attribute), None
+    if number not in _PACKED:
+        expected = prod(kind.shape) * helper.tensor_dtype_to_np_dtype(number).itemsize
+    if data is not None and len(data) == expected:
+        return _disposable(data, kind, name)
+    found = "no data" if data is None else f"{len(data)} bytes"
+    wanted = f"elements of whole bytes, found {kind}" if expected is None else f"{expected} bytes of {kind}"
+    raise InputError(
+        f"onnx.Constant: {text.partition(' :')[0][:60]} has {found} (expected {wanted})",
+        location=location_text(op.location),
+        hint='resources stand in {-# dialect_resources: {builtin: {NAME: "0x..."}} #-} at the end of the text',
     )
 
 

@@ -67,8 +67,6 @@ def _reading(op: Any) -> Generator[None]:
 
 def _entry_point(module: Any) -> Any:
     """Return the function that `onnx.EntryPoint` names, or the only one."""
-    if module.operation.name != "builtin.module":
-        raise InputError(f"text holds {module.operation.name} at its outermost level (expected a module)")
     functions: dict[str, Any] = {}
     wanted = ""
     for op in module.body.operations:
@@ -81,8 +79,13 @@ def _entry_point(module: Any) -> Any:
     if wanted in functions:
         return functions[wanted]
     if len(functions) != 1:
+        bodies = list(functions.values())
         raise InputError(
-            f"module has {len(functions)} functions with a body (expected one, or an onnx.EntryPoint)"
+            f"module has {len(functions)} functions with a body (expected one, or an onnx.EntryPoint)",
+            location=_location(bodies[1]) if bodies else None,
+            hint=f'name one: onnx-mlir writes "onnx.EntryPoint"() {{func = @{next(iter(functions))}}}'
+            if bodies
+            else None,
         )
     return next(iter(functions.values()))
 

@@ -1,8 +1,9 @@
-"""Sequences whose length and places are known before the model runs: their tensors, named directly.
+"""Sequences whose length and places are known before the model runs, and optionals: their tensors, named directly.
 
     SequenceInsert(SequenceInsert(SequenceEmpty(), a), b)   is the list a, b
     SequenceAt(list, 1)                                     is b
     ConcatFromSequence(list, axis, new_axis)                is a Concat
+    OptionalGetElement(Optional(a))                         is a
 
 Exporters write lists so: what a loop collects, what a split makes.
 """
@@ -25,7 +26,10 @@ from t10.frontend.unsupported import STANDARD_DOMAINS
 _LISTS = frozenset(
     {"SequenceEmpty", "SequenceConstruct", "SequenceInsert", "SequenceErase", "SplitToSequence"}
 )
-_READERS = frozenset({"SequenceAt", "SequenceLength", "ConcatFromSequence"})
+_OPTIONAL = "Optional"
+_READERS = frozenset(
+    {"SequenceAt", "SequenceLength", "ConcatFromSequence", "OptionalGetElement", "OptionalHasElement"}
+)
 
 MOST_PARTS = 20_000
 """What would be split into more tensors stays as it is, and is refused by name."""
@@ -41,7 +45,7 @@ def expand_sequences(model: Any) -> bool:
     Lists that nothing reads then are dropped; others stay. Called on a model with inferred shapes and folded constants.
     """
     graph = model.graph
-    if not any(node.op_type in _LISTS for node in graph.node):
+    if not any(node.op_type in (*_LISTS, _OPTIONAL) for node in graph.node):
         return False
     opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), 1)
     lists = _Lists(graph, opset)
@@ -57,7 +61,10 @@ def expand_sequences(model: Any) -> bool:
 
 @dataclass(slots=True)
 class _Lists:
-    """The nodes so far, those that read lists replaced; `parts` has the tensors of every known list."""
+    """The nodes so far, those that read lists replaced; `parts` has the tensors of every known list.
+
+    That of an optional is what it holds, a tensor or a list, or nothing.
+    """
 
     graph: Any
     opset: int
@@ -73,15 +80,20 @@ class _Lists:
 
     def take(self, node: Any) -> None:
         """Append a node or what replaces it."""
-        if node.domain in STANDARD_DOMAINS and node.op_type in _READERS and node.input[0] in self.parts:
+        is_reader = node.domain in STANDARD_DOMAINS and node.op_type in _READERS and len(node.input)
+        if is_reader and node.input[0] in self.parts:
             written = self._read(node, self.parts[node.input[0]])
             self.has_changed = self.has_changed or written is not None
-            self.nodes.extend([node] if written is None else written)
-            return
+            if written is None or node.op_type != "OptionalGetElement":
+                self.nodes.extend([node] if written is None else written)
+                return
+            node = written[0]  # of what may be a list
         self.nodes.append(node)
         if node.domain not in STANDARD_DOMAINS:
             return
-        if node.op_type in _LISTS or (node.op_type == "Identity" and node.input[0] in self.parts):
+        if node.op_type in (*_LISTS, _OPTIONAL) or (
+            node.op_type == "Identity" and node.input[0] in self.parts
+        ):
             made = self._listed(node)
             if made is not None:
                 self.parts[node.output[0]] = made
@@ -90,7 +102,7 @@ class _Lists:
         """Return the tensors of the list that a node makes, None where they are not known."""
         if node.op_type == "SequenceEmpty":
             return ()
-        if node.op_type == "SequenceConstruct":
+        if node.op_type in ("SequenceConstruct", _OPTIONAL):
             return tuple(node.input)
         if node.op_type == "SplitToSequence":
             return self._split(node)
@@ -156,6 +168,10 @@ class _Lists:
     def _read(self, node: Any, parts: tuple[str, ...]) -> list[Any] | None:
         """Return what takes the place of a node that reads a known list."""
         output = node.output[0]
+        if node.op_type == "OptionalGetElement":
+            return [_make("Identity", list(parts), [output])] if parts else None
+        if node.op_type == "OptionalHasElement":
+            return [_make("Identity", [self._written(f"{output}.held", np.array(bool(parts)))], [output])]
         if node.op_type == "SequenceLength":
             return [_make("Identity", [self._written(f"{output}.length", np.array(len(parts)))], [output])]
         if node.op_type == "SequenceAt":
@@ -182,7 +198,9 @@ class _Lists:
 
     def _written(self, name: str, values: NDArray[Any]) -> str:
         if name not in self.constants:
-            tensor = numpy_helper.from_array(values.astype(np.int64), name)
+            tensor = numpy_helper.from_array(
+                values if values.dtype == np.bool_ else values.astype(np.int64), name
+            )
             self.graph.initializer.append(tensor)
             self.constants[name] = tensor
         return name

@@ -6,12 +6,15 @@ import importlib
 import re
 from typing import Any
 
+from t10.dialect.functions import functions_of
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, package, passmanager, walk
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of
 from t10.frontend.imported import ImportedModel
 from t10.frontend.linalg_file import named_model
+from t10.frontend.mlir_text import parse_module
+from t10.frontend.written_size import check_calls
 
 _HOLDS = re.compile(r"\b(?:stablehlo|chlo|vhlo)\.\w")
 _PORTABLE = b"StableHLO_v"
@@ -45,6 +48,7 @@ def read_stablehlo(data: bytes, source: str, context: Any) -> ImportedModel:
     with context, ir.Location.unknown():
         module = _parsed(data, source, context)
         _require_static(module, source)
+        check_calls(functions_of(module))
         before = _unsupported(module)
         _join(module)
         try:
@@ -87,7 +91,7 @@ def _parsed(data: bytes, source: str, context: Any) -> Any:
         if data[:4] == b"ML\xefR":
             bindings = importlib.import_module(f"{package}._mlir_libs._stablehlo")
             return bindings.deserialize_portable_artifact(context, data)
-        return ir.Module.parse(data)
+        return parse_module(data, source)
     except (ir.MLIRError, ValueError) as error:
         raise InputError(f"{source} cannot be parsed: {error}") from error
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from t10.dialect.location import location_text
 from t10.dialect.mlir import ir, new_context, passmanager, signature_attributes, walk
-from t10.errors import InputError, UnsupportedOpError
+from t10.errors import UnsupportedOpError
 from t10.frontend.diagnose import reason_of
 from t10.frontend.imported import ImportedModel
 from t10.frontend.linalg_file import named_model
 from t10.frontend.lower import NAME
+from t10.frontend.mlir_text import parse_module
 from t10.frontend.onnx_extras import ANNOTATIONS
 from t10.frontend.onnx_text import normalize
 
@@ -35,10 +36,7 @@ def is_tosa(module: Any) -> bool:
 def read_tosa(text: str, source: str, context: Any) -> ImportedModel:
     """Return the model of TOSA text; raises `InputError` for what cannot be parsed, and what `lower_tosa` raises."""
     with new_context(allow_unregistered=True), ir.Location.unknown():
-        try:
-            module = ir.Module.parse(normalize(text))
-        except ir.MLIRError as error:
-            raise InputError(f"{source} cannot be parsed: {error}") from error
+        module = parse_module(normalize(text), source)
         lower_tosa(module)
         lowered = str(module.operation.get_asm(enable_debug_info=True))
     with context:

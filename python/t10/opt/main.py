@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from t10.core.atomic import check_writable
 from t10.core.guard import ended_clearly
-from t10.core.streams import exit_code_of_output
+from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.dialect.mlir import ir, new_context
 from t10.dialect.read_back import names_own_dialects, read_back
 from t10.dialect.verify import verify_layouts
@@ -38,6 +40,7 @@ EXIT_USAGE = 1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `t10-opt` on a command line (without the program's name) and return its exit code; see `--help` for those."""
+    hold_closed_streams()
     try:
         with ended_clearly("t10-opt"):
             return _main(sys.argv[1:] if arguments is None else arguments)
@@ -99,6 +102,7 @@ def _saving_weights(settings: Settings, steps: tuple[Step, ...], data: str | byt
         return _process_pieces(settings, steps, data)
     if settings.split_input_file is not None:
         raise UsageError("--save-weights is for one module: it cannot be used with --split-input-file")
+    check_writable(Path(settings.save_weights))
     from t10.arrays import write_arrays
     from t10.passes.weight_values import collecting
 

@@ -39,10 +39,11 @@ def read_bytes(path: Path | str, most: int, *, what: str = "", hint: str | None 
 
     `what` says in the message what it should be, like "chip file".
     """
-    shown = " ".join(filter(None, (what, str(path))))
+    is_stream = str(path) == STANDARD_INPUT
+    shown = " ".join(filter(None, (what, "standard input" if is_stream else str(path))))
     try:
-        if str(path) == STANDARD_INPUT:
-            return _taken(sys.stdin.buffer, min(most, ENDLESS_BYTES), "standard input")
+        if is_stream:
+            return _taken(sys.stdin.buffer, min(most, ENDLESS_BYTES), shown)
         with open(path, "rb") as file:
             found = os.fstat(file.fileno())
             if stat.S_ISREG(found.st_mode):
