@@ -119,8 +119,8 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
 
 
-def number(text: str, field: str = "") -> float:
-    """Return a number with or without a unit, that of a chip's field or of bytes; raises ValueError."""
+def number(text: str, field: str) -> float:
+    """Return the number that a text gives for a chip's field, in Hz, bytes or bytes per second; raises ValueError."""
     is_rate = field == BANDWIDTH_KEY or field.endswith("_per_second")
     read = bytes_per_second if is_rate else hertz if field.endswith("_hz") else n_bytes
     return float(str(read(text.strip())))

@@ -15,6 +15,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.driver import compile
 from t10.errors import InputError
+from t10.report.sweep import sweep_plot
 from t10.staged import compile_stages
 from t10.sweep import Point, chips_of, parse_varied, sweep
 
@@ -185,6 +186,21 @@ def test_the_command_writes_points_a_table_and_a_plot(
     assert head.startswith("sram_bytes,reason,cycles,microseconds")
     assert [line.split(",")[0] for line in lines] == ["30KiB", "64KiB"]
     assert ElementTree.fromstring((tmp_path / "sweep.svg").read_text()).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("base", "text"),
+    [
+        ("test-4", "clock_hz=1GHz,2GHz"),
+        ("test-4", "sram_bytes=256 KiB,512 KiB"),
+        ("ipu-mk2+hbm", "hbm_bandwidth=1TB/s,2TB/s"),
+        ("ipu-mk2+hbm", "memory.bytes_per_second=500 GB/s,1TB/s"),
+    ],
+)
+def test_a_plot_reads_values_in_the_unit_of_their_field(base: str, text: str) -> None:
+    chips = chips_of(base, [parse_varied(text, load_chip(base))])
+    points = [Point(setting=setting, chip="x", cycles=9, microseconds=1.0) for setting in chips]
+    assert ElementTree.fromstring(sweep_plot(points)).tag.endswith("svg")
 
 
 def test_off_chip_memory_is_varied_like_any_other_number() -> None:
