@@ -18,20 +18,22 @@ from t10.core.partials import Partials
 from t10.cost.registry import cost_model, given
 from t10.errors import InputError
 from t10.frontend.importer import import_model
+from t10.report.columns import Column
 
 ANSOR = "Ansor"
-HEADINGS = (
-    "chip",
-    "batch",
-    "partials",
-    "system",
-    "µs",
-    "cycles",
-    "of the first",
-    "moves",
-    "KiB/core",
-    "rotate",
+COLUMNS = (
+    Column("chip", is_number=False),
+    Column("batch", rank=5),
+    Column("partials", rank=6, is_number=False),
+    Column("system", is_folded=True, is_number=False),
+    Column("µs"),
+    Column("cycles"),
+    Column("of the first", rank=1),
+    Column("moves", rank=2),
+    Column("KiB/core", rank=3),
+    Column("rotate", rank=4),
 )
+HEADINGS = tuple(column.title for column in COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def compare_systems(arguments: Arguments) -> int:
     """Plan a model as several systems do and print what each makes of it."""
     systems = _systems(arguments.only, arguments.evaluations)
     console = stdout(quiet=arguments.quiet)
-    table = new_table(*HEADINGS)
+    table = new_table(*COLUMNS)
     lines: list[tuple[str, ...]] = [HEADINGS]
     with progress_bar(quiet=arguments.quiet) as progress:
         for case in _cases(arguments):

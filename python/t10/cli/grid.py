@@ -13,6 +13,7 @@ from t10.conformance.known import KNOWN, read_known, stale, unknown
 from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
 from t10.errors import InputError
+from t10.report.columns import Column
 
 EXIT_DIFFERS = 1
 EVERYTHING = "grid/*"
@@ -33,7 +34,9 @@ def run_grid(arguments: Arguments) -> int:
 
         verdicts = by_case(run_cases(packs(cases), Limits(), arguments.jobs, done))
     console = stdout(quiet=arguments.quiet)
-    table = new_table("operator", "types", "cases", "plan", "iss", "poplar-host", "refused because")
+    reason = Column("refused because", is_folded=True, is_number=False)
+    types = Column("types", is_number=False)
+    table = new_table("operator", types, "cases", "plan", "iss", "poplar-host", reason)
     for row in rows(verdicts):
         table.add_row(
             row.operator,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.table import Table
 
 from t10.cli.arguments import Arguments
 from t10.cli.options import shapes_of
-from t10.cli.terminal import say, say_json, stdout
+from t10.cli.terminal import new_table, say, say_json, stdout
 from t10.errors import InputError
 from t10.inspect import KindStatistics, ModelFacts, Port, model_facts, statistics
 from t10.inspect.drawing import draw
@@ -60,10 +59,8 @@ def facts_json(facts: ModelFacts) -> dict[str, object]:
 
 def print_statistics(console: Console, rows: tuple[KindStatistics, ...]) -> None:
     """Print a row per operator and their sum."""
-    table = Table(title="operators", title_justify="left")
-    table.add_column("operator")
-    for title in ("count", "MACs", "parameters", "weight bytes", "output bytes"):
-        table.add_column(title, justify="right")
+    titles = ("count", "MACs", "parameters", "weight bytes", "output bytes")
+    table = new_table("operator", *titles, title="operators")
     for row in rows:
         table.add_row(short(row.kind), *_numbers(row))
     table.add_section()

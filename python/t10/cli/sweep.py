@@ -7,8 +7,6 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 
-from rich.table import Table
-
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
@@ -16,6 +14,7 @@ from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, 
 from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
+from t10.report.columns import FittedTable
 from t10.report.sweep import sweep_plot
 from t10.report.table import joules_text
 from t10.sweep import Point, chips_of, csv_text, parse_varied, sweep
@@ -72,7 +71,7 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
         yield pool
 
 
-def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
+def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
     staged = ("stages", "results/s") if in_stages else ()
     named = (name for name, _ in points[0].setting)
     has_energy = any(point.joules is not None for point in points)
