@@ -15,7 +15,7 @@ class FrontPoint:
     """One plan: `number` on its front, counted from 1 at the least memory; `is_chosen` where the model runs it.
 
     `fetch_cycles` are an estimate of what activations cost to bring from anywhere; in a model, exact relayouts and
-    set-ups take their place. `cycles` is the sum of all kinds, as if all buffers lay well, for every plan alike.
+    set-ups take their place. `cycles` is the sum of all kinds, without bank conflicts, for every plan alike.
     """
 
     number: int

@@ -15,7 +15,7 @@ from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
-    from t10.report.records import EnergyReport, OperatorReport, Report
+    from t10.report.records import EnergyReport, OperatorReport, OptimalityReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
@@ -212,15 +212,18 @@ def optimality_text(report: Report) -> str:
             f"{near} over {_number(known.n_states, 'state')} of {_number(len(report.operators), 'operator')}: "
             f"no choice takes fewer than {known.bound_cycles:,} cycles"
         )
-    others = [
-        f"{reading} {cycles / max(known.priced_cycles or known.cycles, 1) - 1:+.2%}"
-        for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
-        if cycles
-    ]
-    text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+    if known.priced_cycles and (known.literal_cycles or known.aware_cycles):
+        text = f"{text}; {_algorithm_1_text(known)}"
     if known.n_choices > 1:
-        text = f"{text}; chosen {known.n_choices} times until it fitted and lay well"
+        text = f"{text}; the best of {known.n_choices} choices that were placed in memory"
     return text
+
+
+def _algorithm_1_text(known: OptimalityReport) -> str:
+    """Return what Algorithm 1's choices take more than the plan, all before placement, by what it calls fastest."""
+    readings = (("execution alone", known.literal_cycles), ("with set-up", known.aware_cycles))
+    more = [f"{cycles / known.priced_cycles - 1:+.2%} ({what})" for what, cycles in readings if cycles]
+    return f"Algorithm 1, before placement in memory: {', '.join(more)}"
 
 
 def _number(n: int, thing: str) -> str:
