@@ -41,10 +41,17 @@ def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
     yield Text("\nWhy this plan", style="bold")
     yield from (Text(f"  - {reason}") for reason in explained.choice.reasons)
     yield _shares(explained.choice)
-    yield front_table(explained.front, f"Its front, alone, as if all buffers lay well {note}")
+    yield front_table(explained.front, _front_title(explained, note))
     yield _moves(explained.choice.moved_in, "What it reads", "from")
     yield _moves(explained.choice.moved_out, "Who reads it", "by")
     yield _memory(explained.choice)
+
+
+def _front_title(explained: Explanation, note: str) -> str:
+    """Return what the table of the front says; its costs are those of the search, not of the operator's neighbours."""
+    title = f"Its front: costs of the operator alone, without bank conflicts {note}"
+    is_on = any(point.number for point in explained.front if point.is_chosen)
+    return title if is_on else f"{title}; * is not on the front"
 
 
 HOLDING_COLUMNS = (
@@ -116,7 +123,7 @@ def _front_row(point: FrontPoint) -> tuple[str, ...]:
         point.active_bytes, point.n_cores, point.n_sub_tasks,
     )  # fmt: skip
     mark = "*" if point.is_chosen else " "
-    return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), cuts_text(point))
+    return (f"{mark}{point.number or ''}", *(f"{count:,}" for count in counts), cuts_text(point))
 
 
 def _shown(points: Sequence[FrontPoint], around: int) -> set[int]:
@@ -196,7 +203,9 @@ def _moves(moved: Sequence[Moved], title: str, what: str) -> RenderableType:
 def _memory(choice: Choice) -> FittedTable:
     """Return what lies in a core's memory meanwhile."""
     columns = (Column("buffer", is_folded=True, is_number=False), Column("bytes"))
-    table = FittedTable(columns, "In every core's memory while it runs")
+    title = "In every core's memory while it runs"
+    held = sum(each.n_bytes for each in choice.held) + choice.reserved_bytes + choice.free_bytes
+    table = FittedTable(columns, title if held == choice.capacity_bytes else f"{title}, not all at once")
     own = [each for each in choice.held if each.is_own]
     others = [each for each in choice.held if not each.is_own]
     for each in (*own, *others[:MOST_HELD]):
@@ -204,5 +213,6 @@ def _memory(choice: Choice) -> FittedTable:
     if len(others) > MOST_HELD:
         rest: Sequence[Held] = others[MOST_HELD:]
         table.add_row(f"{len(rest)} more of other operators", f"{sum(each.n_bytes for each in rest):,}")
+    table.add_row("code and stacks", f"{choice.reserved_bytes:,}")
     table.add_row("free", f"{choice.free_bytes:,} ({bytes_text(max(choice.free_bytes, 0))})")
     return table
