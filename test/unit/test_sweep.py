@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
@@ -72,9 +73,31 @@ def test_chips_are_made_for_every_combination() -> None:
     of_changed = chips_of("test-4:sync_cycles=50", [parse_varied("n_cores=1,2", BASE)])
     assert {chip.sync_cycles for chip in of_changed.values()} == {50}
     with pytest.raises(InputError, match="expected at most"):
-        chips_of("test-4", [parse_varied("n_cores=1..9:9", BASE)] * 5)
+        chips_of("test-4", [sweeping.Varied(name, tuple("123456789")) for name in "abcde"])
     with pytest.raises(InputError, match="n_cores"):
         chips_of("test-4", [parse_varied("n_cores=many", BASE)])
+
+
+def test_a_field_is_varied_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-4", "--vary", "n_cores=8", "--vary", "n_cores=4"]
+    assert main([*words, "-o", str(tmp_path / "out")]) == 2
+    assert "n_cores is varied twice, expected once" in capsys.readouterr().err
+
+
+def test_a_combination_that_is_no_chip_is_a_row_without_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-4", "--no-cache", "-o", str(tmp_path)]
+    assert main([*words, "--vary", "sram_bytes=8KiB,624KiB,8 KiB"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("no such chip") == 2
+    with (tmp_path / "sweep.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["sram_bytes"] for row in rows] == ["8KiB", "624KiB", "8 KiB"]
+    assert rows[0]["reason"].startswith("no such chip: ")
+    assert {rows[0][name] for name in rows[0]} - {"8KiB", rows[0]["reason"]} == {""}
+    assert int(rows[1]["cycles"]) > 0
+    assert main([*words, "--vary", "sram_bytes=8KiB"]) == 2
 
 
 @pytest.mark.slow
