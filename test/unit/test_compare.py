@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from dataclasses import replace
@@ -60,10 +61,36 @@ def test_compare_prints_and_writes_what_changed(tmp_path: Path, capsys: pytest.C
     assert "cycles" in capsys.readouterr().out
     page = (tmp_path / "compare.html").read_text()
     (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    assert main(["compare", *both, "-o", str(tmp_path / "compare.csv")]) == 0
+    with (tmp_path / "compare.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert all(int(line["cycles_b"]) - int(line["cycles_a"]) == int(line["change"]) for line in lines)
+    assert main(["compare", *both, "-o", str(tmp_path / "compare.txt")]) == 2
+    capsys.readouterr()
     assert main(["compare", *both, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"] == json.loads(data)["rows"]
     assert main(["compare", both[0], both[0]]) == 0
     assert "operators are the same" in capsys.readouterr().out
+
+
+def test_two_different_models_are_compared_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("mlp", "conv"):
+        words = ("compile", str(MODELS / f"{name}.onnx"), "-o", str(tmp_path / name))
+        assert main([*words, "--chip", "test-4", "--no-program"]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv")]) == 0
+    error = capsys.readouterr().err
+    assert "warning: two different models are compared: A is of model" in error
+    assert "0 operators have the same name" in error
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv"), "--rows", "1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"([0-9]+) of \1 operators changed, 1 shown, largest change first", shown)
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv"), "--rows", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "operators changed (--rows 0: none is shown)" in shown
+    assert "what changed" not in shown
 
 
 def shown(table: FittedTable, width: int) -> str:
