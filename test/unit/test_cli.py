@@ -20,6 +20,7 @@ from t10.arrays import read_arrays, write_arrays
 from t10.cache_folder import default_cache_folder
 from t10.cli import entry, main
 from t10.cli.arguments import parse
+from t10.cli.help_page import command_tables
 from t10.driver import Executable
 from t10.plan.fronts.front_cache import forget
 from t10.random_inputs import random_inputs
@@ -167,6 +168,12 @@ def test_names_with_brackets_are_printed_as_they_are(
     code, text, _ = run(capsys, "compile", path, "-o", tmp_path / "out[red]", "--chip", "test-4")
     assert code == 0
     assert "out[red]/" in text
+
+
+def test_every_row_of_the_tables_of_commands_has_two_cells() -> None:
+    """GitHub takes a bar inside a code span for the end of a cell, too."""
+    rows = [row for table in command_tables().values() for row in table.splitlines() if row[0] == "|"]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3}
 
 
 def test_defaults_are_those_of_the_page() -> None:
