@@ -189,6 +189,8 @@ def test_the_simulated_timeline_holds_every_phase(tmp_path: Path) -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [event["name"] for event in slices] == ["compute", "shift", "compute", "matmul", "relu"]
     assert slices[1]["args"]["bytes"] == 64
+    rates = [event["args"]["in"] for event in events if event["name"] == "GB/s into the busiest core"]
+    assert rates == [pytest.approx((16 + 24 + 64) / (15 / CHIP.clock_hz) / 1e9, abs=1e-3), 0]
 
 
 def test_numbers_have_readable_units() -> None:
