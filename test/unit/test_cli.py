@@ -88,7 +88,7 @@ def test_what_does_not_fit_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFix
     assert code == 4
     message, *details = error.splitlines()
     assert re.match(
-        r"t10: error: .*operator 'huge': needs about \d+ bytes per core .* \(it fits with .*\)$", message
+        r"t10: error: .*operator 'huge': needs about [\d,]+ bytes per core .* \(it fits with .*\)$", message
     )
     assert details[0].startswith("every core then holds")
     assert "tried:" in details
