@@ -28,6 +28,7 @@ from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
 from t10.errors import InputError
 from t10.report.columns import Column
+from t10.report.table import count_text
 
 EXIT_DIFFERS = 1
 QUICK_KINDS = KINDS[:-1]
@@ -80,9 +81,9 @@ def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Argum
     for line in differing:
         print(line, file=sys.stderr)
     if differing:
-        print(f"t10: {len(differing)} tests do not give what is expected of them", file=sys.stderr)
+        print(f"t10: {count_text(len(differing), 'test')} with an unexpected verdict", file=sys.stderr)
         return EXIT_DIFFERS
-    say(stdout(quiet=arguments.quiet), f"{len(verdicts)} tests give what is expected of them")
+    say(stdout(quiet=arguments.quiet), f"{count_text(len(verdicts), 'test')} with the expected verdict")
     return 0
 
 

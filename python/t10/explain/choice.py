@@ -11,7 +11,7 @@ from t10.core.plan import CostedPlan
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
 from t10.explain.front import front_numbers
 from t10.report.build import step_peaks
-from t10.report.table import AS_PINNED, SMALLEST_GAP
+from t10.report.table import AS_PINNED, SMALLEST_GAP, count_text
 
 KIB = 1024
 LIMITS = {
@@ -105,7 +105,7 @@ def _rank_reasons(front: Sequence[CostedPlan], own: CostedPlan, free: int, *, is
     if len(front) == 1 and is_on:
         return ["the only plan on its front, or pinned"]
     fastest = min(front, key=lambda priced: priced.cycles.total)
-    plans = f"{len(front)} plan" + ("" if len(front) == 1 else "s")
+    plans = count_text(len(front), "plan")
     if own.cycles.total <= fastest.cycles.total:
         return [f"no plan on its front of {plans} is faster"]
     more = fastest.active_bytes - own.active_bytes
