@@ -13,6 +13,7 @@ from t10.errors import InputError
 from t10.inspect import KindStatistics, ModelFacts, Port, model_facts, statistics
 from t10.inspect.drawing import draw
 from t10.inspect.tree import short, tree_lines
+from t10.report.table import count_text
 
 DEFAULT_ROWS = 200
 
@@ -98,13 +99,13 @@ def _print_signature(console: Console, facts: ModelFacts) -> None:
         for port in ports:
             say(console, f"  {title} {_port(port)}")
     for name, n_nodes in facts.functions:
-        say(console, f"  function {short(name)}: {n_nodes} nodes")
+        say(console, f"  function {short(name)}: {count_text(n_nodes, 'node')}")
     weights = facts.weights
     by_dtype = ", ".join(f"{dtype} {size:,}" for dtype, size in weights.bytes_by_dtype)
     say(
         console,
-        f"  weights: {weights.n_tensors:,} tensors, {weights.n_parameters:,} parameters, {weights.n_bytes:,} bytes"
-        + (f" ({by_dtype})" if by_dtype else ""),
+        f"  weights: {count_text(weights.n_tensors, 'tensor')}, {weights.n_parameters:,} parameters, "
+        f"{weights.n_bytes:,} bytes" + (f" ({by_dtype})" if by_dtype else ""),
     )
     for file in weights.files:
         say(console, f"  external file {short(file.location)!r}: {file.n_bytes:,} bytes, {file.state}")
