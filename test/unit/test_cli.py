@@ -158,6 +158,7 @@ def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.Capt
         f.name for f in out.iterdir()
     }
     assert "No tensor rotates" in text
+    assert "stepped through" not in text
     assert "Equal to ONNX Runtime" in (out / "report.html").read_text(encoding="utf-8")
 
 
@@ -174,6 +175,10 @@ def test_every_row_of_the_tables_of_commands_has_two_cells() -> None:
     """GitHub takes a bar inside a code span for the end of a cell, too."""
     rows = [row for table in command_tables().values() for row in table.splitlines() if row[0] == "|"]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3}
+
+
+def test_no_help_text_names_a_page_that_an_installed_package_lacks() -> None:
+    assert "docs/" not in "".join(command_tables().values())
 
 
 def test_defaults_are_those_of_the_page() -> None:
