@@ -221,7 +221,7 @@ def optimality_text(report: Report) -> str:
 
 def _algorithm_1_text(known: OptimalityReport) -> str:
     """Return what Algorithm 1's choices take more than the plan, all before placement, by what it calls fastest."""
-    readings = (("execution alone", known.literal_cycles), ("with set-up", known.aware_cycles))
+    readings = (("fastest execution", known.literal_cycles), ("fastest with set-up", known.aware_cycles))
     more = [f"{cycles / known.priced_cycles - 1:+.2%} ({what})" for what, cycles in readings if cycles]
     return f"Algorithm 1, before placement in memory: {', '.join(more)}"
 
