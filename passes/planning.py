@@ -54,7 +54,7 @@ class PlanningPass(Pass):
     )
     parallelism: float = option(
         0.9,
-        help="least share of the usable cores that must work; without rotation less (docs/planner.md)",
+        help="least share of the usable cores that must work (less where no tensor rotates)",
         unit="ratio",
     )
     padding: float = option(

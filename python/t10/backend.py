@@ -87,12 +87,16 @@ def has_program(folder: Folder) -> bool:
     return folder.has(f"{PROGRAM_FOLDER}/{PROGRAM_FILE}")
 
 
-def program_of(folder: Folder) -> Path:
-    """Return the folder of the program in a compiled model's folder; raises `InputError` where there is none."""
+def program_of(folder: Folder, *, has_engines: bool = True) -> Path:
+    """Return the folder of the program in a compiled model's folder; raises `InputError` where there is none.
+
+    `has_engines` says whether the command could run the plan instead.
+    """
     if not has_program(folder):
         raise InputError(
             f"{folder.path} holds no program (no {PROGRAM_FOLDER}/), only a plan",
-            hint="compile the model again without --no-program, or run the plan: --engine plan",
+            hint="compile the model again without --no-program"
+            + (", or run the plan: --engine plan" if has_engines else ""),
         )
     return folder.path / PROGRAM_FOLDER
 

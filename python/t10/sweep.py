@@ -8,11 +8,14 @@ All cycles are modelled.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 MOST_CHIPS = 10_000
 RANGE, STEPS = "..", ":"
+NO_CHIP, TOO_LARGE = "no such chip", "does not fit"
+"""Why a point has no numbers: how its reason begins."""
 Setting = tuple[tuple[str, str], ...]
 """Fields that differ and their values, as text."""
 
@@ -49,7 +54,7 @@ class Varied:
 
 
 class Point(BaseModel):
-    """A model on one chip: `setting` is what differs; where it does not fit, `reason` says why, and numbers are 0.
+    """A model on one chip: `setting` is what differs; where there is no plan, `reason` says why, and numbers are 0.
 
     `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
     `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
@@ -119,28 +124,53 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
 
 
-def number(text: str, field: str = "") -> float:
-    """Return a number with or without a unit, that of a chip's field or of bytes; raises ValueError."""
+def number(text: str, field: str) -> float:
+    """Return the number that a text gives for a chip's field, in Hz, bytes or bytes per second; raises ValueError."""
     is_rate = field == BANDWIDTH_KEY or field.endswith("_per_second")
     read = bytes_per_second if is_rate else hertz if field.endswith("_hz") else n_bytes
     return float(str(read(text.strip())))
 
 
-def chips_of(base: str, varied: Sequence[Varied]) -> dict[Setting, ChipSpec]:
-    """Return the chips of every combination, by what differs; raises `InputError` for one that cannot be."""
-    n_chips = 1
-    for each in varied:
-        n_chips *= len(each.values)
+def settings_of(varied: Sequence[Varied]) -> list[Setting]:
+    """Return every combination of values; raises `InputError` for a field that is varied twice, and for too many."""
+    fields = [each.field for each in varied]
+    twice = next((field for field in fields if fields.count(field) > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice} is varied twice, expected once", hint=f"--vary {twice}=A,B,C")
+    n_chips = prod(len(each.values) for each in varied)
     if n_chips > MOST_CHIPS:
         raise InputError(
             f"found {n_chips:,} chips, expected at most {MOST_CHIPS:,}", hint="vary fewer values"
         )
+    every = product(*(each.values for each in varied))
+    return [tuple(zip(fields, values, strict=True)) for values in every]
+
+
+def chips_of(
+    base: str, varied: Sequence[Varied], refused: dict[Setting, InputError] | None = None
+) -> dict[Setting, ChipSpec]:
+    """Return the chips of every combination, by what differs; those that cannot be go to `refused`.
+
+    Raises `InputError` if no combination is a chip, or for the first that is none where there is no `refused`.
+    """
     result: dict[Setting, ChipSpec] = {}
-    for values in product(*(each.values for each in varied)):
-        setting = tuple((each.field, value) for each, value in zip(varied, values, strict=True))
+    errors = {} if refused is None else refused
+    for setting in settings_of(varied):
         changes = ",".join(f"{field}={value}" for field, value in setting)
-        result[setting] = load_chip(f"{base}{',' if ':' in base else ':'}{changes}" if changes else base)
+        try:
+            result[setting] = load_chip(f"{base}{',' if ':' in base else ':'}{changes}" if changes else base)
+        except InputError as error:
+            if refused is None:
+                raise
+            errors[setting] = error
+    if errors and not result:
+        raise next(iter(errors.values()))
     return result
+
+
+def refused_point(setting: Setting, error: InputError) -> Point:
+    """Return the point of a combination that is no chip."""
+    return Point(setting=setting, chip="", reason=f"{NO_CHIP}: {error.message}")
 
 
 def plan_point(model: str, chip: ChipSpec, options: Mapping[str, Any], setting: Setting) -> Point:
@@ -157,7 +187,7 @@ def plan_point(model: str, chip: ChipSpec, options: Mapping[str, Any], setting: 
         else:
             found = _of_report(compile(model, chip, **options).report())
     except InfeasiblePlanError as error:
-        return Point(setting=setting, chip=_digest(chip), reason=f"does not fit: {error.message}")
+        return Point(setting=setting, chip=_digest(chip), reason=f"{TOO_LARGE}: {error.message}")
     return Point(setting=setting, chip=_digest(chip), **found)
 
 
@@ -299,19 +329,20 @@ def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setti
 
 
 def csv_text(points: Sequence[Point]) -> str:
-    """Return a line per point, a column per field that differs and per number."""
-    return "".join(
-        ",".join(f'"{cell}"' if "," in cell else cell for cell in row) + "\n" for row in _rows(points)
-    )
+    """Return a line per point, a column per field that differs and per number; without a plan numbers are empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(_rows(points))
+    return text.getvalue()
 
 
 def _rows(points: Sequence[Point]) -> Iterator[list[str]]:
     unknown = {"joules"} if all(point.joules is None for point in points) else set[str]()
-    numbers = [name for name in Point.model_fields if name not in {"setting", "chip", *unknown}]
-    yield [*(name for name, _ in points[0].setting), *numbers]
+    numbers = [name for name in Point.model_fields if name not in {"setting", "chip", "reason", *unknown}]
+    yield [*(name for name, _ in points[0].setting), "reason", *numbers]
     for point in points:
-        values = (getattr(point, name) for name in numbers)
+        values = (None if point.reason else getattr(point, name) for name in numbers)
         yield [
             *(value for _, value in point.setting),
+            point.reason,
             *("" if each is None else str(each) for each in values),
         ]

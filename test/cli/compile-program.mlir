@@ -11,7 +11,7 @@
 // RUN: not test -e %t/program
 // RUN: not t10 run %t --engine iss 2>&1 | filecheck %s --check-prefix=ALONE
 
-// COMPILE: program: {{[0-9]+}} codelets ({{[0-9,]+}} bytes of code), {{[0-9]+}} compute sets, {{[0-9]+}} exchanges; {{[0-9,]+}} bytes per tile
+// COMPILE: program: {{[0-9]+}} codelet{{s?}} ({{[0-9,]+}} bytes of code), {{[0-9]+}} compute set{{s?}}, {{[0-9]+}} exchange{{s?}}; {{[0-9,]+}} bytes per tile
 // COMPILE: wrote {{.*}}: module.mlir, plan.json, report.json, weights.npz, program/, manifest.json
 // RAN: {{[0-9,]+}} cycles, {{.*}} (modelled, instruction-set simulator): compute
 // RAN: inputs were random

@@ -14,14 +14,7 @@ from support.plugin import SOURCE, install_plugin
 
 ROOT = SOURCE.parents[1]
 TUTORIAL = (ROOT / "docs" / "your-first-pass.md").read_text(encoding="utf-8")
-MODULE = """func.func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  %z = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<4x4xf32>
-  %i = linalg.fill ins(%z : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<4x4xf32>, tensor<4x4xf32>) outs(%i : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %c : tensor<4x4xf32>
-}
-"""
+MODULE = re.findall(r"```mlir\n(.*?)```", TUTORIAL, re.DOTALL)[0]
 
 
 class Installed:

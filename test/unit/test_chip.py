@@ -22,6 +22,16 @@ def test_bundled_chips_all_load_under_their_own_name() -> None:
         assert load_chip(name).name == name
 
 
+def test_a_chip_based_on_another_does_not_describe_that_one(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text("based_on: ipu-mk2\nname: small\nn_cores: 16\n")
+    assert load_chip(str(path)).description == "based on ipu-mk2"
+    assert load_chip(f"{path}:n_cores=8").description == "based on small"
+    assert load_chip("ipu-mk2:n_cores=8").description == "based on ipu-mk2"
+    path.write_text("based_on: ipu-mk2\nname: small\ndescription: half\n")
+    assert load_chip(str(path)).description == "half"
+
+
 def test_mk2_is_the_published_chip() -> None:
     chip = load_chip("ipu-mk2")
     assert (chip.n_cores, chip.sram_bytes, chip.exchange_bytes_per_cycle) == (1472, 624 * 1024, 4)

@@ -20,6 +20,7 @@ from t10.arrays import read_arrays, write_arrays
 from t10.cache_folder import default_cache_folder
 from t10.cli import entry, main
 from t10.cli.arguments import parse
+from t10.cli.help_page import command_tables
 from t10.driver import Executable
 from t10.plan.fronts.front_cache import forget
 from t10.random_inputs import random_inputs
@@ -87,7 +88,7 @@ def test_what_does_not_fit_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFix
     assert code == 4
     message, *details = error.splitlines()
     assert re.match(
-        r"t10: error: .*operator 'huge': needs about \d+ bytes per core .* \(it fits with .*\)$", message
+        r"t10: error: .*operator 'huge': needs about [\d,]+ bytes per core .* \(it fits with .*\)$", message
     )
     assert details[0].startswith("every core then holds")
     assert "tried:" in details
@@ -157,6 +158,7 @@ def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.Capt
         f.name for f in out.iterdir()
     }
     assert "No tensor rotates" in text
+    assert "stepped through" not in text
     assert "Equal to ONNX Runtime" in (out / "report.html").read_text(encoding="utf-8")
 
 
@@ -167,6 +169,16 @@ def test_names_with_brackets_are_printed_as_they_are(
     code, text, _ = run(capsys, "compile", path, "-o", tmp_path / "out[red]", "--chip", "test-4")
     assert code == 0
     assert "out[red]/" in text
+
+
+def test_every_row_of_the_tables_of_commands_has_two_cells() -> None:
+    """GitHub takes a bar inside a code span for the end of a cell, too."""
+    rows = [row for table in command_tables().values() for row in table.splitlines() if row[0] == "|"]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {3}
+
+
+def test_no_help_text_names_a_page_that_an_installed_package_lacks() -> None:
+    assert "docs/" not in "".join(command_tables().values())
 
 
 def test_defaults_are_those_of_the_page() -> None:

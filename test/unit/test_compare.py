@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from support import models
 from support.plans import RESIDENT, two_operator_plan
 
+import t10
 from t10.chip import load_chip
 from t10.cli import main
 from t10.report import build_report
 from t10.report.columns import Column, FittedTable
 from t10.report.compare import changes, totals
+from t10.report.console import PrintableConsole
 from t10.report.table import operator_table
 
 CHIP = load_chip("test-16")
+MODELS = Path(__file__).resolve().parents[2] / "examples/models"
 
 
 def test_a_comparison_says_what_changed_by_operator() -> None:
@@ -58,14 +61,40 @@ def test_compare_prints_and_writes_what_changed(tmp_path: Path, capsys: pytest.C
     assert "cycles" in capsys.readouterr().out
     page = (tmp_path / "compare.html").read_text()
     (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    assert main(["compare", *both, "-o", str(tmp_path / "compare.csv")]) == 0
+    with (tmp_path / "compare.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert all(int(line["cycles_b"]) - int(line["cycles_a"]) == int(line["change"]) for line in lines)
+    assert main(["compare", *both, "-o", str(tmp_path / "compare.txt")]) == 2
+    capsys.readouterr()
     assert main(["compare", *both, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"] == json.loads(data)["rows"]
     assert main(["compare", both[0], both[0]]) == 0
     assert "operators are the same" in capsys.readouterr().out
 
 
+def test_two_different_models_are_compared_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("mlp", "conv"):
+        words = ("compile", str(MODELS / f"{name}.onnx"), "-o", str(tmp_path / name))
+        assert main([*words, "--chip", "test-4", "--no-program"]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv")]) == 0
+    error = capsys.readouterr().err
+    assert "warning: two different models are compared: A is of model" in error
+    assert "0 operators have the same name" in error
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv"), "--rows", "1"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"([0-9]+) of \1 operators changed, 1 shown, largest change first", shown)
+    assert main(["compare", str(tmp_path / "mlp"), str(tmp_path / "conv"), "--rows", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "operators changed (--rows 0: none is shown)" in shown
+    assert "what changed" not in shown
+
+
 def shown(table: FittedTable, width: int) -> str:
-    console = Console(width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console = PrintableConsole(width=width, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)
     return captured.get()
@@ -89,6 +118,48 @@ def test_columns_are_left_out_by_rank() -> None:
     )
     table.add_row("a", "1", "2", "3")
     assert [table.shown(width) for width in (40, 24, 16)] == [(0, 1, 2, 3), (0, 1, 3), (0, 1)]
+
+
+@pytest.mark.parametrize("width", [10, 20, 30, 60])
+def test_no_number_is_cut_however_narrow_the_terminal(width: int) -> None:
+    table = FittedTable((Column("tensor", is_folded=True, is_number=False), Column("B/core"), Column("x", 1)))
+    table.add_row("a.very.long.name.of.a.tensor", "1,234,567,890", "24,576")
+    text = shown(table, width)
+    assert "1,234,567,890" in text
+    assert "24,576" in text or "left out, for a width of" in " ".join(text.split())
+    assert (max(map(len, text.splitlines())) <= width) == (width >= 39)
+
+
+def test_every_table_is_made_by_one_maker() -> None:
+    """A table of rich itself cuts off what does not fit; the grid of a summary has words to break at."""
+    python = Path(t10.__file__).parent
+    makers = {p.relative_to(python).as_posix() for p in python.rglob("*.py") if "rich.table" in p.read_text()}
+    assert makers == {"report/columns.py", "report/table.py", "report/stages.py"}
+
+
+@pytest.mark.parametrize("command", ["chips", "compare", "verify", "inspect"])
+def test_commands_cut_no_number_at_sixty_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = str(MODELS / "mlp.onnx")
+    words = {
+        "chips": [],
+        "compare": [model, "--chip", "test-4", "--only", "T10 as published"],
+        "verify": [model, "--chip", "test-4", "--engine", "all"],
+        "inspect": [model],
+    }[command]
+
+    def cells(width: int) -> set[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main([command, *words]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        rows = [line.strip("|").split("|") for line in lines if line.startswith("|") and "-+-" not in line]
+        return {cell.strip() for row in rows for cell in row if any(map(str.isdigit, cell))}
+
+    narrow, wide = cells(60), cells(300)
+    assert all("…" not in cell and "..." not in cell for cell in narrow)
+    if command != "chips":  # descriptions are folded
+        assert narrow <= wide
 
 
 def test_tables_in_pipes_are_ascii(

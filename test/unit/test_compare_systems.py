@@ -22,8 +22,10 @@ def test_every_system_is_a_line_beside_the_first(tmp_path: Path, capsys: pytest.
     with table.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert [line["system"] for line in lines] == ["ours", "Roller", "PopART 0.6"]
-    assert lines[0]["of the first"] == "1.00x"
-    cycles = [int(line["cycles"].replace(",", "")) for line in lines]
+    assert float(lines[0]["of_the_first"]) == 1
+    cycles = [int(line["cycles"]) for line in lines]
+    assert [float(line["of_the_first"]) for line in lines] == [round(n / cycles[0], 4) for n in cycles]
+    assert all(0 <= float(line["moved_share"]) <= 1 for line in lines)
     assert cycles[0] == min(cycles)
     assert "modelled" in capsys.readouterr().out
 
@@ -46,7 +48,7 @@ def test_the_default_is_every_main_system_in_order() -> None:
 
 def _cycles(table: Path) -> list[int]:
     with table.open(newline="", encoding="utf-8") as file:
-        return [int(line["cycles"].replace(",", "")) for line in csv.DictReader(file)]
+        return [int(line["cycles"]) for line in csv.DictReader(file)]
 
 
 def test_types_of_sums_and_chips_are_cases_of_their_own(tmp_path: Path) -> None:
@@ -65,6 +67,7 @@ def test_types_of_sums_and_chips_are_cases_of_their_own(tmp_path: Path) -> None:
         (("--batch", "4"), "--batch is malformed"),
         (("--partials", "f8"), "partials is 'f8'"),
         (("--only", "ours", "--evaluations", "9"), "--evaluations is for Ansor, which is not compared"),
+        (("-o", "x.html"), "-o x.html: found the ending '.html', expected .csv"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_refused(

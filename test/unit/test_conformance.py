@@ -209,7 +209,7 @@ def test_the_command_ends_with_1_when_a_test_gives_what_is_not_listed(
     name = "simple/test_expand_shape_model1"
     line = ["conformance", "--only", name]
     assert main(line) == 0
-    assert "1 tests give what is expected of them" in capsys.readouterr().out
+    assert "1 test with the expected verdict" in capsys.readouterr().out
     write_expectations([Verdict(name, "", "unsupported", "why")], tmp_path / "list.txt")
     assert main([*line, "--list", str(tmp_path / "list.txt")]) == 1
     assert "pass (expected unsupported: why)" in capsys.readouterr().err

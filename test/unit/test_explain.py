@@ -26,8 +26,12 @@ from t10.explain.holdings import holdings
 from t10.explain.nest import nest_text, phase_text
 from t10.explain.picture import check_picture
 from t10.explain.steps import steps_table
+from t10.explain.table import explanation_parts
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alternatives import evaluate_plans
+from t10.report import build_report
+from t10.report.build import step_peaks
+from t10.report.console import PrintableConsole
 
 PAPER_SPEC, PAPER_PLAN = three_against_two()
 
@@ -90,6 +94,38 @@ def test_an_explanation_holds_what_moves_in_and_out(executable: Executable) -> N
     assert explained.choice.free_bytes >= executable.plan.capacity_bytes - executable.plan.peak_bytes
 
 
+def test_code_and_stacks_are_not_free(executable: Executable) -> None:
+    plan = executable.plan
+    choices = [explain_choice(plan, step) for step in range(len(plan.operators))]
+    used = [plan.capacity_bytes - choice.free_bytes for choice in choices]
+    assert used == list(step_peaks(plan))
+    assert max(used) == plan.peak_bytes
+    assert choices[0].reserved_bytes == plan.reserved_bytes > 0
+    console = PrintableConsole(width=200)
+    with console.capture() as captured:
+        console.print(*explanation_parts(explain_operator(plan, "first", executable.costs(), "ipu")))
+    assert "code and stacks" in captured.get()
+
+
+def test_a_front_has_one_basis(executable: Executable) -> None:
+    """What a sentence says of the front follows from its table, in which a plan that is beaten has no number."""
+    first = executable.plan.operators[0]
+    own = replace(first.active, cycles=Cycles(compute=100, setup=20))
+    faster = replace(
+        own, cycles=Cycles(compute=80, setup=20), plan=replace(own.plan, rp=(9,) * len(own.plan.rp))
+    )
+    operators = (replace(first, active=own, pareto=(faster, own)), *executable.plan.operators[1:])
+    plan = replace(executable.plan, operators=operators)
+    choice = explain_choice(plan, 0)
+    assert (choice.number, choice.n_front) == (0, 1)
+    assert choice.reasons[0].startswith(
+        "alone, 20.0% slower than the fastest of 1 plan on its front, which would fit"
+    )
+    points = front_points(plan.graph.operators[0], plan.operators[0].pareto, own.plan)
+    assert [(point.number, point.is_chosen) for point in points] == [(1, False), (0, True)]
+    assert build_report(plan, executable.chip).operators[0].n_plans == 1
+
+
 def test_a_plan_that_fits_no_better_one_says_how_many_bytes_are_missing(executable: Executable) -> None:
     first = executable.plan.operators[0]
     faster = replace(first.active, cycles=Cycles(compute=1), active_bytes=1 << 20)
@@ -118,7 +154,9 @@ def test_reasons_name_how_the_model_was_chosen(executable: Executable) -> None:
 def test_points_of_a_front_are_numbered_and_the_chosen_one_marked(executable: Executable) -> None:
     spec, second = executable.plan.graph.operators[1], executable.plan.operators[1]
     points = front_points(spec, second.pareto, second.active.plan)
-    assert [point.number for point in points] == list(range(1, len(points) + 1))
+    numbers = [point.number for point in points if point.number]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert all(point.number or point.is_chosen for point in points)
     assert sum(point.is_chosen for point in points) == 1
     assert [point.active_bytes for point in points] == sorted(point.active_bytes for point in points)
 
@@ -148,7 +186,7 @@ def test_explain_prints_everything_and_draws(
         for part in (
             "for k in 3 steps of",
             "Why this plan",
-            "Its front, alone, as if all buffers lay",
+            "Its front: costs of the operator alone",
             "free",
         ):
             assert part in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,17 @@ def test_only_one_operator_is_shown_with_every_line() -> None:
     lines = list(exchange_lines(many))
     assert lines[-1] == f"  ... {16 - MOST_LINES} more lines: --op mix"
     assert len(list(exchange_lines(many, "mix"))) == 4 + 16
-    assert len(list(exchange_lines(many, "other"))) == 1
+    assert list(exchange_lines(many, "other")) == ["other has no exchanges."]
+    one_more = program([run(t, t ^ 1) for t in range(MOST_LINES)] + [run(20, 31)])
+    assert list(exchange_lines(one_more))[-1] == "  ... 1 more line: --op mix"
+
+
+def test_a_copy_inside_tiles_says_what_it_copies_and_where_its_cycles_are() -> None:
+    made = program([run(t, t, 32, 2) for t in range(3)])
+    copied = replace(made.copies[0], kind="copy_out", received_bytes=0, cycles=0)
+    assert list(exchange_lines(replace(made, copies=(copied,))))[2] == (
+        "shift:x: copy_out of mix, 6 times, cycles counted with its shift; a tile copies 64 bytes of its own at most"
+    )
 
 
 def test_the_command_takes_neither_a_picture_nor_json(
@@ -85,3 +96,10 @@ def test_the_command_takes_neither_a_picture_nor_json(
     assert main(["explain", str(out), "--exchange", "--json"]) == 2
     assert "--plot and --json do not go with it" in capsys.readouterr().err
     assert main(["explain", str(out), "--exchange", "--op", "/fc1/MatMull"]) == 2
+    capsys.readouterr()
+    words = ["--chip", "test-16", "-o", str(tmp_path / "bare"), "--quiet", "--no-program"]
+    assert main(["compile", str(MODEL), *words]) == 0
+    assert main(["explain", str(tmp_path / "bare"), "--exchange"]) == 2
+    error = capsys.readouterr().err
+    assert "without --no-program" in error
+    assert "--engine" not in error

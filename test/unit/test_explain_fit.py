@@ -82,7 +82,7 @@ def test_weights_in_off_chip_memory_are_not_held_while_other_operators_run() -> 
     graph, chip = LAYERS, chip_with(96 * 1024)
     fetching = chip.model_copy(update={"memory": OffChipMemory(bytes_per_second=1e12)})
     without, with_memory = explained(graph, chip), explained(graph, fetching)
-    needed, less = (number(re.findall(r"about (\d+) bytes", e.message)[0]) for e in (without, with_memory))
+    needed, less = (number(re.findall(r"about ([\d,]+) bytes", e.message)[0]) for e in (without, with_memory))
     assert needed - less > 3 * 1024 * 1024 * 2 // chip.n_cores - 1024
     plan_module(graph, fetching.model_copy(update={"sram_bytes": less + 32 * 1024}))
 
@@ -92,7 +92,7 @@ def test_what_is_needed_counts_a_weight_once_where_it_may_be_used_as_it_rests() 
     graph = specs.one_operator_graph(specs.matmul(16, 1024, 1024))
     share = 2 * 1024 * 1024 // CHIP.n_cores
     error = explained(graph, chip_with(share + 8 * 1024))
-    need = number(re.findall(r"needs about (\d+) bytes", error.message)[0])
+    need = number(re.findall(r"needs about ([\d,]+) bytes", error.message)[0])
     assert share < need < 1.3 * share
     plan = plan_module(graph, chip_with(need + 4 * 1024))
     assert plan.peak_bytes <= need + 4 * 1024
@@ -100,7 +100,9 @@ def test_what_is_needed_counts_a_weight_once_where_it_may_be_used_as_it_rests() 
 
 def test_what_is_held_adds_up_to_what_is_needed() -> None:
     error = explained(LAYERS, chip_with(200_000))
-    need = int(re.findall(r"needs about (\d+) bytes per core while .*, test-16 has 200000", error.message)[0])
+    need = number(
+        re.findall(r"needs about ([\d,]+) bytes per core while .*, test-16 has 200,000", error.message)[0]
+    )
     head, *lines = error.details[: error.details.index("tried:")]
     assert head == f"every core then holds {need:,} bytes, {need - 200_000:,} too many:"
     assert sum(number(line.split()[0]) for line in lines) == need
@@ -115,12 +117,12 @@ def test_what_is_said_to_be_needed_does_not_depend_on_the_end_of_the_memory(name
     """Memory that is no whole number of 16 bytes holds no more data; what is lost so is not lacking."""
     graph = MODELS[name]
     errors = [explained(graph, chip_with(30_000 + more)) for more in (0, 1, 8, 15)]
-    needs = {int(re.findall(r"needs about (\d+) bytes", error.message)[0]) for error in errors}
+    needs = {number(re.findall(r"needs about ([\d,]+) bytes", error.message)[0]) for error in errors}
     assert len(needs) == 1
     # What is held fits in exactly that, and in no less.
     need = needs.pop()
     assert explain(graph, chip_with(need), IpuCostModel(chip_with(need)), PlanOptions()) is None
-    assert explained(graph, chip_with(need - 1)).message.endswith(f"test-16 has {need - 1}")
+    assert explained(graph, chip_with(need - 1)).message.endswith(f"test-16 has {need - 1:,}")
 
 
 def test_a_lever_that_is_said_to_fit_does() -> None:

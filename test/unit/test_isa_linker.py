@@ -196,6 +196,8 @@ def test_an_entry_that_is_not_there_is_refused() -> None:
     said = "a.S defines no symbol 'helpr' (its symbols: f, g, helper, table); did you mean 'helper'?"
     with pytest.raises(InputError, match=re.escape(said)):
         linked(LIBRARY, entries=("helpr",))
+    with pytest.raises(InputError, match=re.escape("none of a.S, b.S defines the symbol 'other' (")):
+        linked(LIBRARY, "f: nop\n", entries=("other",))
     with pytest.raises(InputError, match="entry 'f' is a label of 2 files, and none exports it"):
         linked("f: nop\n", "f: nop\n", entries=("f",))
 

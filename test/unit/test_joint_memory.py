@@ -21,6 +21,7 @@ from t10.plan import ForcedPartition, PlanOptions, plan_module
 from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
+from t10.plan.greedy.algorithm1 import base_bytes, reconciled, tables_of
 from t10.plan.joint.choose import JointChoice, JointPlanner
 from t10.plan.joint.states import PLAIN, Breadth, states_of
 from t10.plan.memory.room import DataRoom
@@ -82,6 +83,22 @@ def test_a_bound_that_is_proved_again_is_of_the_whole_room(monkeypatch: pytest.M
     assert proved == rooms[:1]
     assert plan.optimality is not None
     assert 1 < plan.optimality.bound_cycles <= plan.optimality.cycles
+
+
+def test_algorithm_1_is_compared_in_the_memory_from_which_the_plan_was_chosen() -> None:
+    """With less memory than its choice needs, Algorithm 1 has no cycles to compare: they would look like fewer."""
+    graph, options, cost = specs.mlp_graph(4, (192, 256, 128), "f32"), PlanOptions(), IpuCostModel(CHIP)
+    context, fronts = context_of(graph, CHIP, cost), operator_fronts(graph, CHIP, cost, options)
+    greedy = reconciled(context, fronts, tables_of(context, fronts), "literal", 0)
+    planner = JointPlanner(context, fronts, options, {"literal": greedy})
+    n_compared: list[int] = []
+    for part in (1, 2, 4, 8, 16):
+        found = planner.best((CHIP.capacity_bytes - base_bytes(context)) // part)
+        if found is not None:
+            n_compared.append(len(found.greedy_cycles))
+            assert all(found.cycles <= cycles for cycles in found.greedy_cycles.values())
+    assert n_compared[0] == 1
+    assert n_compared[-1] == 0
 
 
 @dataclass(frozen=True, slots=True)

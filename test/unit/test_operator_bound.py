@@ -58,5 +58,5 @@ def test_what_fits_with_its_operand_in_place_is_not_refused() -> None:
         front = plan_operator(spec, chip, IpuCostModel(chip), options)
         assert {priced.plan.n_cores for priced in front} == {16}
     small = CHIP.model_copy(update={"sram_bytes": least - 16})
-    with pytest.raises(InfeasiblePlanError, match="needs at least 1536 bytes per core, 1520 are available"):
+    with pytest.raises(InfeasiblePlanError, match="needs at least 1,536 bytes per core, 1,520 are available"):
         plan_operator(spec, small, IpuCostModel(small), options)

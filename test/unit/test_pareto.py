@@ -81,6 +81,6 @@ def test_a_wrong_forced_partition_is_refused(forced: ForcedPartition, message: s
 @pytest.mark.slow
 def test_an_operator_larger_than_the_chip_is_refused_with_numbers() -> None:
     with pytest.raises(
-        InfeasiblePlanError, match=r"operator 'matmul': needs at least \d+ bytes per core, 610240 are"
+        InfeasiblePlanError, match=r"operator 'matmul': needs at least [\d,]+ bytes per core, 610,240 are"
     ):
         plan_operator(specs.matmul(4096, 4096, 4096), load_chip("test-4"), COST, PlanOptions())

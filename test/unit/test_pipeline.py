@@ -172,16 +172,16 @@ def view(path: Path, rows: int) -> Path:
 
 def test_a_model_without_operators_that_does_not_fit_says_so(tmp_path: Path) -> None:
     model = view(tmp_path / "view.onnx", 1 << 20)
-    refusal = r"buffers as placed need (\d+) bytes per core, test-4 has 638976"
+    refusal = r"buffers as placed need ([\d,]+) bytes per core, test-4 has 638,976"
     with pytest.raises(InfeasiblePlanError, match=refusal) as caught:
         t10.compile(model, "test-4")
     found = re.search(refusal, str(caught.value))
     assert found is not None
-    need = int(found[1])
+    need = int(found[1].replace(",", ""))
     # A chip with exactly that is enough, one with less is not.
     chip = load_chip("test-4")
     t10.compile(model, chip.model_copy(update={"sram_bytes": need}))
-    with pytest.raises(InfeasiblePlanError, match=f"need {need} bytes per core, test-4 has {need - 1}"):
+    with pytest.raises(InfeasiblePlanError, match=f"need {need:,} bytes per core, test-4 has {need - 1:,}"):
         t10.compile(model, chip.model_copy(update={"sram_bytes": need - 1}))
 
 

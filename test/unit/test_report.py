@@ -23,7 +23,7 @@ from t10.plan import plan_module
 from t10.profile.notation import scalar_function
 from t10.report import Report, build_report, read_report, report_schema, write_report
 from t10.report.page import write_page
-from t10.report.table import bytes_text, milliseconds_text, optimality_text, report_text, slowest
+from t10.report.table import bytes_text, count_text, milliseconds_text, optimality_text, report_text, slowest
 from t10.report.trace import planned_trace, simulated_trace
 from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
 from t10.sim.result import PhaseRecord
@@ -133,7 +133,10 @@ def test_algorithm_1_is_compared_at_prices_of_the_same_kind() -> None:
     """What the plan takes where it lies is not what Algorithm 1's plan is priced at."""
     known = Optimality("exact", 410, 200, literal_cycles=220, aware_cycles=210, priced_cycles=200)
     text = optimality_text(build_report(replace(two_operator_plan(), optimality=known), CHIP))
-    assert "literal +10.00%, aware +5.00%" in text
+    assert (
+        "Algorithm 1, before placement in memory: +10.00% (fastest execution), +5.00% (fastest with set-up)"
+        in text
+    )
 
 
 def test_operators_of_one_kind_share_a_row() -> None:
@@ -189,6 +192,16 @@ def test_the_simulated_timeline_holds_every_phase(tmp_path: Path) -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [event["name"] for event in slices] == ["compute", "shift", "compute", "matmul", "relu"]
     assert slices[1]["args"]["bytes"] == 64
+    rates = [event["args"]["in"] for event in events if event["name"] == "GB/s into the busiest core"]
+    assert rates == [pytest.approx((16 + 24 + 64) / (15 / CHIP.clock_hz) / 1e9, abs=1e-3), 0]
+
+
+def test_one_thing_is_in_the_singular() -> None:
+    assert [count_text(n, "exchange") for n in (0, 1, 2000)] == [
+        "0 exchanges",
+        "1 exchange",
+        "2,000 exchanges",
+    ]
 
 
 def test_numbers_have_readable_units() -> None:

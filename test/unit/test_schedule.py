@@ -179,7 +179,7 @@ def test_a_model_that_does_not_fit_names_operator_and_bytes() -> None:
     layers = specs.mlp_graph(64, (1024,) * 8)
     small = CHIP.model_copy(update={"sram_bytes": 400_000})
     with pytest.raises(
-        InfeasiblePlanError, match=r"operator 'linear\d': needs about \d+ bytes per core while"
+        InfeasiblePlanError, match=r"operator 'linear\d': needs about [\d,]+ bytes per core while"
     ):
         plan_module(layers, small)
 

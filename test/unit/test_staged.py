@@ -299,7 +299,9 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "verified" in capsys.readouterr().out
     out = str(tmp_path / "out")
     assert main(["compile", str(MLP), *stages, "--no-program", "--prove", "-o", out]) == 0
-    assert "results per second" in capsys.readouterr().out
+    compiled = capsys.readouterr().out
+    assert "results per second" in compiled
+    assert "2, with 2 different plans" in compiled
     assert main(["run", out]) == 0
     assert "in 2 stages (modelled, ipu)" in capsys.readouterr().out
     assert main(["report", out]) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.driver import compile
 from t10.errors import InputError
+from t10.report.sweep import sweep_plot
 from t10.staged import compile_stages
 from t10.sweep import Point, chips_of, parse_varied, sweep
 
@@ -71,9 +73,31 @@ def test_chips_are_made_for_every_combination() -> None:
     of_changed = chips_of("test-4:sync_cycles=50", [parse_varied("n_cores=1,2", BASE)])
     assert {chip.sync_cycles for chip in of_changed.values()} == {50}
     with pytest.raises(InputError, match="expected at most"):
-        chips_of("test-4", [parse_varied("n_cores=1..9:9", BASE)] * 5)
+        chips_of("test-4", [sweeping.Varied(name, tuple("123456789")) for name in "abcde"])
     with pytest.raises(InputError, match="n_cores"):
         chips_of("test-4", [parse_varied("n_cores=many", BASE)])
+
+
+def test_a_field_is_varied_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-4", "--vary", "n_cores=8", "--vary", "n_cores=4"]
+    assert main([*words, "-o", str(tmp_path / "out")]) == 2
+    assert "n_cores is varied twice, expected once" in capsys.readouterr().err
+
+
+def test_a_combination_that_is_no_chip_is_a_row_without_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-4", "--no-cache", "-o", str(tmp_path)]
+    assert main([*words, "--vary", "sram_bytes=8KiB,624KiB,8 KiB"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("no such chip") == 2
+    with (tmp_path / "sweep.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["sram_bytes"] for row in rows] == ["8KiB", "624KiB", "8 KiB"]
+    assert rows[0]["reason"].startswith("no such chip: ")
+    assert {rows[0][name] for name in rows[0]} - {"8KiB", rows[0]["reason"]} == {""}
+    assert int(rows[1]["cycles"]) > 0
+    assert main([*words, "--vary", "sram_bytes=8KiB"]) == 2
 
 
 @pytest.mark.slow
@@ -185,6 +209,21 @@ def test_the_command_writes_points_a_table_and_a_plot(
     assert head.startswith("sram_bytes,reason,cycles,microseconds")
     assert [line.split(",")[0] for line in lines] == ["30KiB", "64KiB"]
     assert ElementTree.fromstring((tmp_path / "sweep.svg").read_text()).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("base", "text"),
+    [
+        ("test-4", "clock_hz=1GHz,2GHz"),
+        ("test-4", "sram_bytes=256 KiB,512 KiB"),
+        ("ipu-mk2+hbm", "hbm_bandwidth=1TB/s,2TB/s"),
+        ("ipu-mk2+hbm", "memory.bytes_per_second=500 GB/s,1TB/s"),
+    ],
+)
+def test_a_plot_reads_values_in_the_unit_of_their_field(base: str, text: str) -> None:
+    chips = chips_of(base, [parse_varied(text, load_chip(base))])
+    points = [Point(setting=setting, chip="x", cycles=9, microseconds=1.0) for setting in chips]
+    assert ElementTree.fromstring(sweep_plot(points)).tag.endswith("svg")
 
 
 def test_off_chip_memory_is_varied_like_any_other_number() -> None:

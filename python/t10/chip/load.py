@@ -133,6 +133,7 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
         outer, _, inner = field.rpartition(".")
         (fields[outer] if outer else fields)[inner] = value.strip()
     fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
+    fields["description"] = f"based on {chip.name}"
     return _checked(fields, own, f"chip {text}", {})
 
 
@@ -151,7 +152,7 @@ def _filled(fields: dict[str, Any], source: str) -> dict[str, Any]:
         raise InputError(
             f"{source}: field {BASE_KEY}: found {base!r:.60}, expected one of {known}", hint=HINT
         )
-    filled = {**_bundled(base), **fields}
+    filled = {**_bundled(base), "description": f"based on {base}", **fields}
     if LEVELS_KEY in fields and CORES_KEY not in fields:
         # Levels say how many there are.
         del filled[CORES_KEY]

@@ -10,6 +10,7 @@ from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, say, stdout
 from t10.errors import InputError
 from t10.plan.fronts.cache import PlanCache
+from t10.report.table import count_text
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -33,13 +34,12 @@ def run_cache(arguments: Arguments) -> int:
     cache = PlanCache(folder)
     console = stdout(quiet=arguments.quiet)
     if arguments.action == "clear":
-        say(console, f"deleted {cache.clear()} files of {folder}")
+        say(console, f"deleted {count_text(cache.clear(), 'file')} of {folder}")
         return 0
     info = cache.info()
-    say(
-        console,
-        f"{folder}: {info.n_entries} entries, {info.n_bytes / MIB:.1f} of {info.max_bytes / MIB:.0f} MiB",
-    )
+    entries = f"{info.n_entries:,} {'entry' if info.n_entries == 1 else 'entries'}"
+    sizes = f"{info.n_bytes / MIB:.1f} of {info.max_bytes / MIB:.0f} MiB"
+    say(console, f"{folder}: {entries}, {sizes}")
     if info.n_entries:
         table = new_table("kind", "entries", "KiB")
         for kind, n_entries in info.entries_by_kind.items():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pydantic import BaseModel
-from rich.table import Table
 
 from t10.chip import ChipSpec, bundled_chips, load_chip
 from t10.chip.off_chip import OffChipMemory
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, say_json, stdout
+from t10.report.columns import Column, FittedTable
 
 
 def run_chips(arguments: Arguments) -> int:
@@ -26,9 +26,9 @@ def run_chips(arguments: Arguments) -> int:
     return 0
 
 
-def _overview(chips: Sequence[ChipSpec]) -> Table:
-    table = new_table("chip", "cores", "KiB/core", "clock", "exchange")
-    table.add_column("description")
+def _overview(chips: Sequence[ChipSpec]) -> FittedTable:
+    about = Column("description", rank=9, is_folded=True, is_number=False)
+    table = new_table("chip", "cores", "KiB/core", "clock", "exchange", about)
     for chip in chips:
         table.add_row(
             chip.name,
@@ -41,10 +41,10 @@ def _overview(chips: Sequence[ChipSpec]) -> Table:
     return table
 
 
-def _fields(chip: ChipSpec) -> Table:
+def _fields(chip: ChipSpec) -> FittedTable:
     """Return every field with its value and what it means; where the numbers come from says docs/chip-files.md."""
-    table = new_table("field", "value")
-    table.add_column("meaning")
+    value = Column("value", is_folded=True)
+    table = new_table("field", value, Column("meaning", rank=1, is_folded=True, is_number=False))
     for name, field in ChipSpec.model_fields.items():
         value = getattr(chip, name)
         if name == "matrix_units":

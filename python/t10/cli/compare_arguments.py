@@ -34,7 +34,7 @@ def add_compare(commands: Commands, common: argparse.ArgumentParser) -> None:
         dest="output",
         type=Path,
         metavar="FILE",
-        help="write the table there, too, as CSV; of two folders a page (HTML) with a sortable table",
+        help="write a .csv file, too; of two folders a .csv file or a page with a sortable table (.html)",
     )
     folders = compare.add_argument_group("of two folders")
     folders.add_argument(

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from t10.artefact import Folder
 from t10.cli.arguments import Arguments
+from t10.cli.compare_file import CSV, HTML, csv_of, form_of
 from t10.cli.terminal import say, say_json, stdout
 from t10.core.atomic import check_writable, write_text
 from t10.driver import REPORT_FILE
+from t10.errors import printable
 from t10.report import Report, read_report
-from t10.report.compare import change_records, changes, compare_table, totals
+from t10.report.compare import change_cells, change_records, changes, compare_table, totals
 
 
 def compare_runs(arguments: Arguments) -> int:
     """Print what changed from one compiled model to another: totals, then operators, largest change first."""
     folder, other = arguments.model, arguments.other
     assert other is not None
+    form = form_of(arguments.output, HTML, CSV)
     check_writable(arguments.output)
     a, b = _report(folder), _report(other)
     rows = changes(a, b)
+    _warn_of_other_models(a, b)
     console = stdout(quiet=arguments.quiet)
     heads = [f"A: {_name(a, folder)}", f"B: {_name(b, other)}"]
-    if arguments.output is not None:
+    if arguments.output is not None and form == CSV:
+        write_text(arguments.output, csv_of(change_cells(rows)))
+    elif arguments.output is not None:
         from t10.report.analyser.page import compare_page
 
         title = f"{a.model}: two runs compared"
@@ -43,13 +50,25 @@ def compare_runs(arguments: Arguments) -> int:
     changed = sorted((row for row in rows if row.change or row.what), key=lambda row: -abs(row.change))
     shown = changed if arguments.rows is None else changed[: arguments.rows]
     if changed:
-        title = f"{len(changed):,} of {len(rows):,} operators changed, largest change first (modelled cycles)"
-        console.print(compare_table(tuple(shown), title))
+        title = f"{len(changed):,} of {len(rows):,} operators changed"
+        title += f", {len(shown):,} shown" if len(shown) < len(changed) else ""
+        if shown:
+            console.print(compare_table(tuple(shown), f"{title}, largest change first (modelled cycles)"))
+        else:
+            say(console, f"{len(changed):,} of {len(rows):,} operators changed (--rows 0: none is shown)")
     else:
         say(console, f"all {len(rows):,} operators are the same")
     if arguments.output is not None:
         say(console, f"wrote {arguments.output}")
     return 0
+
+
+def _warn_of_other_models(a: Report, b: Report) -> None:
+    """Say on standard error where two folders are of different models: operators are matched by name."""
+    n_both = len({each.name for each in a.operators} & {each.name for each in b.operators})
+    if a.model != b.model or (a.operators and not n_both):
+        text = f"A is of model {a.model}, B of {b.model}; {n_both:,} operators have the same name"
+        print(printable(f"t10: warning: two different models are compared: {text}"), file=sys.stderr)
 
 
 def _report(path: Path) -> Report:

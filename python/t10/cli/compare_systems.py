@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import DEFAULT_CHIP, Arguments
+from t10.cli.compare_file import CSV, csv_of, form_of
 from t10.cli.options import shapes_of
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.compare import MAIN, SYSTEMS, Compared, System, ansor, compared, graph_for
@@ -18,20 +17,26 @@ from t10.core.partials import Partials
 from t10.cost.registry import cost_model, given
 from t10.errors import InputError
 from t10.frontend.importer import import_model
+from t10.report.columns import Column
 
 ANSOR = "Ansor"
-HEADINGS = (
-    "chip",
-    "batch",
-    "partials",
-    "system",
-    "µs",
-    "cycles",
-    "of the first",
-    "moves",
-    "KiB/core",
-    "rotate",
+COLUMNS = (
+    Column("chip", is_number=False),
+    Column("batch", rank=5),
+    Column("partials", rank=6, is_number=False),
+    Column("system", is_folded=True, is_number=False),
+    Column("µs"),
+    Column("cycles"),
+    Column("of the first", rank=1),
+    Column("moves", rank=2),
+    Column("KiB/core", rank=3),
+    Column("rotate", rank=4),
 )
+HEADINGS = (
+    "chip", "batch", "partials", "system", "microseconds", "cycles", "of_the_first", "moved_share", "used_bytes",
+    "rotating", "n_operators", "reason",
+)  # fmt: skip
+"""Columns of the CSV file: numbers without separators and units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +50,11 @@ class _Case:
 
 def compare_systems(arguments: Arguments) -> int:
     """Plan a model as several systems do and print what each makes of it."""
+    form_of(arguments.output, CSV)
     systems = _systems(arguments.only, arguments.evaluations)
     console = stdout(quiet=arguments.quiet)
-    table = new_table(*HEADINGS)
-    lines: list[tuple[str, ...]] = [HEADINGS]
+    table = new_table(*COLUMNS)
+    rows: list[tuple[str | int | float, ...]] = [HEADINGS]
     with progress_bar(quiet=arguments.quiet) as progress:
         for case in _cases(arguments):
             first: Compared | None = None
@@ -60,16 +66,14 @@ def compare_systems(arguments: Arguments) -> int:
                     graphs[system.joins] = _graph(arguments, case, joins=system.joins)
                 found = compared(graphs[system.joins], system, case.chip, cost)
                 first = first or found
-                lines.append(_line(case, found, first))
-                table.add_row(*lines[-1])
+                rows.append(_cells(case, found, first))
+                table.add_row(*_line(case, found, first))
     console.print(table)
     for system in systems:
         if system.joins:
             say(console, f"{system.name}: on the graph whose operators are joined; all others on their own.")
     if arguments.output is not None:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(lines)
-        write_text(arguments.output, text.getvalue())
+        write_text(arguments.output, csv_of(rows))
         say(console, f"wrote {arguments.output}")
     say(console, f"All times are modelled ({arguments.cost_model}).")
     return 0
@@ -110,11 +114,29 @@ def _graph(arguments: Arguments, case: _Case, *, joins: bool) -> Graph:
     return graph_for(imported, case.chip, joins=joins, partials=case.partials)
 
 
-def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:
-    """Return a line of the table; times are beside those of the first system."""
+def _cells(case: _Case, found: Compared, first: Compared) -> tuple[str | int | float, ...]:
+    """Return a line of the CSV file, numbers as numbers; times are beside those of the first system."""
     head = (case.chip.name, case.batch.partition("=")[2], case.partials.kind, found.system)
     if found.reason:
-        return (*head, "does not fit", *("" for _ in HEADINGS[5:]))
+        return (*head, *("" for _ in HEADINGS[4:-1]), found.reason)
+    return (
+        *head,
+        round(1e6 * found.cycles / case.chip.clock_hz, 3),
+        found.cycles,
+        "" if first.reason else round(found.cycles / first.cycles, 4),
+        round(found.transfer_cycles / max(found.cycles, 1), 4),
+        found.peak_bytes,
+        found.rotating,
+        found.n_operators,
+        "",
+    )
+
+
+def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:
+    """Return a line of the table."""
+    head = (case.chip.name, case.batch.partition("=")[2], case.partials.kind, found.system)
+    if found.reason:
+        return (*head, "does not fit", *("" for _ in COLUMNS[5:]))
     ratio = "" if first.reason else f"{found.cycles / first.cycles:.2f}x"
     return (
         *head,

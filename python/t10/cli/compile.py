@@ -15,7 +15,7 @@ from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.garbage import rare_collections
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
 from t10.inspect import model_facts, statistics
-from t10.report.table import operator_table, slowest, slowest_title, summary
+from t10.report.table import count_text, operator_table, slowest, slowest_title, summary
 
 
 @rare_collections()
@@ -83,7 +83,8 @@ def _program_line(made: Lowered) -> str:
     program = made.program
     sizes = {name: size for name, _, size in program.memory.regions}
     return (
-        f"program: {len(program.codelets)} codelets ({sizes['code']:,} bytes of code), {len(program.compute_sets)} "
-        f"compute sets, {len(program.copies)} exchanges; {program.memory.program_bytes:,} bytes per tile with vertex "
+        f"program: {count_text(len(program.codelets), 'codelet')} ({sizes['code']:,} bytes of code), "
+        f"{count_text(len(program.compute_sets), 'compute set')}, "
+        f"{count_text(len(program.copies), 'exchange')}; {program.memory.program_bytes:,} bytes per tile with vertex "
         f"state, stacks and (estimated) exchange code"
     )

@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from t10.cli.arguments import Arguments
 from t10.cli.grid import run_grid
@@ -29,6 +27,8 @@ from t10.conformance.summary import COLUMNS, counts_by_kind, reasons
 from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
 from t10.errors import InputError
+from t10.report.columns import Column
+from t10.report.table import count_text
 
 EXIT_DIFFERS = 1
 QUICK_KINDS = KINDS[:-1]
@@ -81,9 +81,9 @@ def _judge(verdicts: Sequence[Verdict], expected: Expectations, arguments: Argum
     for line in differing:
         print(line, file=sys.stderr)
     if differing:
-        print(f"t10: {len(differing)} tests do not give what is expected of them", file=sys.stderr)
+        print(f"t10: {count_text(len(differing), 'test')} with an unexpected verdict", file=sys.stderr)
         return EXIT_DIFFERS
-    say(stdout(quiet=arguments.quiet), f"{len(verdicts)} tests give what is expected of them")
+    say(stdout(quiet=arguments.quiet), f"{count_text(len(verdicts), 'test')} with the expected verdict")
     return 0
 
 
@@ -112,10 +112,8 @@ def _show(console: Console, verdicts: Sequence[Verdict]) -> None:
     for kind, row in counts_by_kind(verdicts).items():
         table.add_row(kind, *(str(row[column]) for column in columns))
     console.print(table)
-    why = Table(header_style="bold")
-    why.add_column("n", justify="right")
-    why.add_column("reason", overflow="fold")
+    why = new_table(Column("n"), Column("reason", is_folded=True, is_number=False))
     for reason, count in reasons(verdicts)[:MOST_REASONS]:
-        why.add_row(str(count), escape(reason))
+        why.add_row(str(count), reason)
     if why.rows:
         console.print(why)

@@ -125,7 +125,7 @@ def _show_run(
 
 def _next_steps(console: Console, folder: Path, model: Path) -> None:
     files = (
-        ("report.html", "the same, stepped through in a browser, and every operator"),
+        ("report.html", "every operator, its rotation step by step where it has one, in a browser"),
         ("plan.json", "every plan, every layout and address"),
         ("module.mlir", "the same as MLIR"),
         (f"{PROGRAM_FOLDER}/", "the device program: C++, assembly, tables"),

@@ -55,7 +55,7 @@ def _explain_exchanges(folder: Folder, executable: Executable, arguments: Argume
         raise InputError("--exchange only prints text: --plot and --json do not go with it")
     if arguments.operator is not None:
         check_names((arguments.operator,), executable.plan.graph)
-    program = read_program(program_of(folder), executable.chip)
+    program = read_program(program_of(folder, has_engines=False), executable.chip)
     console = stdout(quiet=arguments.quiet)
     for line in exchange_lines(program, arguments.operator):
         say(console, line)

@@ -13,6 +13,8 @@ from t10.conformance.known import KNOWN, read_known, stale, unknown
 from t10.conformance.verdict import Verdict
 from t10.conformance.workers import Limits, run_cases
 from t10.errors import InputError
+from t10.report.columns import Column
+from t10.report.table import count_text
 
 EXIT_DIFFERS = 1
 EVERYTHING = "grid/*"
@@ -33,7 +35,9 @@ def run_grid(arguments: Arguments) -> int:
 
         verdicts = by_case(run_cases(packs(cases), Limits(), arguments.jobs, done))
     console = stdout(quiet=arguments.quiet)
-    table = new_table("operator", "types", "cases", "plan", "iss", "poplar-host", "refused because")
+    reason = Column("refused because", is_folded=True, is_number=False)
+    types = Column("types", is_number=False)
+    table = new_table("operator", types, "cases", "plan", "iss", "poplar-host", reason)
     for row in rows(verdicts):
         table.add_row(
             row.operator,
@@ -57,8 +61,8 @@ def run_grid(arguments: Arguments) -> int:
     for line in gone:
         print(f"{line.case} {line.engine} is right now: take it out of {KNOWN.name}", file=sys.stderr)
     n_inputs = sum(each.n_inputs for each in verdicts)
-    counts = f"{len(wrong)} unexplained differences, {len(found) - len(wrong)} known"
-    told = f"{len(verdicts)} cases, {n_inputs} inputs: {counts}"
+    counts = f"{count_text(len(wrong), 'unexplained difference')}, {len(found) - len(wrong)} known"
+    told = f"{count_text(len(verdicts), 'case')}, {count_text(n_inputs, 'input')}: {counts}"
     if wrong or gone:
         print(f"t10: {told}", file=sys.stderr)
         return EXIT_DIFFERS

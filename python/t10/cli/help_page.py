@@ -34,7 +34,7 @@ def _table(actions: list[Any]) -> str:
 
 
 def _name(action: Any) -> str:
-    value = action.metavar or action.dest.upper()
+    value = (action.metavar or action.dest.upper()).replace("|", "\\|")
     if not action.option_strings:
         return f"`{value}`"
     spelled = ", ".join(action.option_strings)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from rich.console import Console
-from rich.table import Table
 
 from t10.cli.arguments import Arguments
 from t10.cli.options import shapes_of
-from t10.cli.terminal import say, say_json, stdout
+from t10.cli.terminal import new_table, say, say_json, stdout
 from t10.errors import InputError
 from t10.inspect import KindStatistics, ModelFacts, Port, model_facts, statistics
 from t10.inspect.drawing import draw
 from t10.inspect.tree import short, tree_lines
+from t10.report.table import count_text
 
 DEFAULT_ROWS = 200
 
@@ -60,10 +60,8 @@ def facts_json(facts: ModelFacts) -> dict[str, object]:
 
 def print_statistics(console: Console, rows: tuple[KindStatistics, ...]) -> None:
     """Print a row per operator and their sum."""
-    table = Table(title="operators", title_justify="left")
-    table.add_column("operator")
-    for title in ("count", "MACs", "parameters", "weight bytes", "output bytes"):
-        table.add_column(title, justify="right")
+    titles = ("count", "MACs", "parameters", "weight bytes", "output bytes")
+    table = new_table("operator", *titles, title="operators")
     for row in rows:
         table.add_row(short(row.kind), *_numbers(row))
     table.add_section()
@@ -101,13 +99,13 @@ def _print_signature(console: Console, facts: ModelFacts) -> None:
         for port in ports:
             say(console, f"  {title} {_port(port)}")
     for name, n_nodes in facts.functions:
-        say(console, f"  function {short(name)}: {n_nodes} nodes")
+        say(console, f"  function {short(name)}: {count_text(n_nodes, 'node')}")
     weights = facts.weights
     by_dtype = ", ".join(f"{dtype} {size:,}" for dtype, size in weights.bytes_by_dtype)
     say(
         console,
-        f"  weights: {weights.n_tensors:,} tensors, {weights.n_parameters:,} parameters, {weights.n_bytes:,} bytes"
-        + (f" ({by_dtype})" if by_dtype else ""),
+        f"  weights: {count_text(weights.n_tensors, 'tensor')}, {weights.n_parameters:,} parameters, "
+        f"{weights.n_bytes:,} bytes" + (f" ({by_dtype})" if by_dtype else ""),
     )
     for file in weights.files:
         say(console, f"  external file {short(file.location)!r}: {file.n_bytes:,} bytes, {file.state}")

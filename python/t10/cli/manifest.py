@@ -15,6 +15,7 @@ from t10.cost.registry import file_of
 from t10.driver import MODULE_FILE
 from t10.errors import InputError
 from t10.report.stages import STAGES_FILE
+from t10.report.table import count_text
 
 ANEW = "to make one anew give --chip CHIP, and the files of --cost-model and --codelets that the folder was made with"
 
@@ -33,7 +34,7 @@ def run_manifest(arguments: Arguments) -> int:
     console = stdout(quiet=arguments.quiet)
     for change in _changes(former.files, files) if former else ():
         say(console, change)
-    say(console, f"wrote {folder / MANIFEST_FILE}: {len(files)} files")
+    say(console, f"wrote {folder / MANIFEST_FILE}: {count_text(len(files), 'file')}")
     return 0
 
 

@@ -22,6 +22,7 @@ from t10.explain.front import front_points
 from t10.explain.table import front_table
 from t10.plan.fronts.pinned import check_names
 from t10.plan.search.operator import SearchStatistics, search_operator
+from t10.report.table import count_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,8 @@ def _searched(statistics: SearchStatistics) -> str:
     """Return how large the space was, and how much of it had to be looked at."""
     share = statistics.n_priced / max(statistics.n_plans, 1)
     return (
-        f"complete: {statistics.n_plans:,} plans of {statistics.n_partitions:,} F_op; {statistics.n_priced:,} priced"
-        f" ({share:.2%}), the others proved to be beaten, in {statistics.seconds:.3f} s"
+        f"complete: {count_text(statistics.n_plans, 'plan')} of {statistics.n_partitions:,} F_op; "
+        f"{statistics.n_priced:,} priced ({share:.2%}), the others proved to be beaten, in {statistics.seconds:.3f} s"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.table import Table
 
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
@@ -19,6 +18,7 @@ from t10.profile.exchange import exchange_errors
 from t10.profile.operators import made_steps
 from t10.profile.picture import accuracy_picture
 from t10.profile.step_profile import StepProfile, check_samples_file, errors_of, profiled, write_samples
+from t10.report.columns import FittedTable
 
 SAMPLES = 80
 
@@ -81,7 +81,7 @@ def _steps(arguments: Arguments, progress: Progress) -> tuple[ComputeStep, ...]:
     )
 
 
-def _by_kind(profiles: Sequence[StepProfile], *, has_regression: bool) -> Table:
+def _by_kind(profiles: Sequence[StepProfile], *, has_regression: bool) -> FittedTable:
     title = "Random sub-tasks: cycles counted from their code, bounded, and run (modelled: no silicon)"
     columns = (
         "kind",

@@ -17,6 +17,7 @@ from t10.core.atomic import replaced_file
 from t10.errors import T10Error
 from t10.frontend.declared import use_declared_shapes
 from t10.reference import OnnxRuntime, load_onnx
+from t10.report.table import count_text
 
 NEEDS_THE_WHOLE = "no part of the model is wrong by itself: the error needs the whole"
 
@@ -37,7 +38,7 @@ def search(
     try:
         layer = looking.visible()
         if layer is None:
-            say(console, f"layers: {len(values)} values compared, all within the tolerance")
+            say(console, f"layers: {count_text(len(values), 'value')} compared, all within the tolerance")
     except T10Error as error:
         layer = None
         say(console, f"layers: not compiled with every value visible: {error}")

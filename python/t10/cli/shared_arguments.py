@@ -14,7 +14,7 @@ DEFAULT_COST_MODEL = "ipu"
 DEFAULT_SEED = 0
 MOST_SEED = (1 << 63) - 1
 MOST_COUNT = 1_000_000
-PARALLELISM = "least share of the usable cores that must work (without rotation less: docs/planner.md)"
+PARALLELISM = "least share of the usable cores that must work (less where no tensor rotates)"
 PADDING = "least real share of every padded axis (without rotation, or one element of padding)"
 
 

@@ -21,7 +21,7 @@ from t10.plan.verify import require_valid
 from t10.random_inputs import random_inputs
 from t10.reference import read_given
 from t10.report.stages import STAGES_FILE, stages_summary, stages_table
-from t10.report.table import milliseconds_text
+from t10.report.table import count_text, milliseconds_text
 from t10.staged import STAGES_FOLDER, StagedExecutable, compile_stages
 
 Compiled = Executable | StagedExecutable
@@ -105,7 +105,8 @@ def run_folder(folder: Folder, arguments: Arguments) -> int:
     time = milliseconds_text(result.cycles / staged.chip.clock_hz * 1000)
     say(
         console,
-        f"{result.cycles:,} cycles, {time}, in {len(result.stages):,} stages (modelled, {staged.cost_model})",
+        f"{result.cycles:,} cycles, {time}, in {count_text(len(result.stages), 'stage')} "
+        f"(modelled, {staged.cost_model})",
     )
     if arguments.inputs is None:
         say(console, f"inputs were random (seed {arguments.seed})")

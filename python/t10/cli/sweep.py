@@ -7,8 +7,6 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 
-from rich.table import Table
-
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
@@ -16,9 +14,11 @@ from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, 
 from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import write_text
+from t10.errors import InputError
+from t10.report.columns import FittedTable
 from t10.report.sweep import sweep_plot
 from t10.report.table import joules_text
-from t10.sweep import Point, chips_of, csv_text, parse_varied, sweep
+from t10.sweep import Point, Setting, chips_of, csv_text, parse_varied, refused_point, settings_of, sweep
 
 POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
 
@@ -27,7 +27,9 @@ def run_sweep(arguments: Arguments) -> int:
     """Plan a model on chips that differ in what is varied; write and print what it costs on each."""
     check_stages(arguments, is_program_wanted=arguments.program)
     base = chip_name_of(arguments)
-    chips = chips_of(base, [parse_varied(text, load_chip(base)) for text in arguments.varied])
+    varied = [parse_varied(text, load_chip(base)) for text in arguments.varied]
+    refused: dict[Setting, InputError] = {}
+    chips = chips_of(base, varied, refused)
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     cache = cache_of(arguments)
@@ -53,7 +55,10 @@ def run_sweep(arguments: Arguments) -> int:
             "codelets": arguments.codelets,
         }
     with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:
-        points = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
+        planned = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
+    found = {point.setting: point for point in planned}
+    found |= {setting: refused_point(setting, error) for setting, error in refused.items()}
+    points = [found[setting] for setting in settings_of(varied)]
     write_text(folder / TABLE_FILE, csv_text(points))
     write_text(folder / PLOT_FILE, sweep_plot(points, in_stages=bool(arguments.stages)))
     console = stdout(quiet=arguments.quiet)
@@ -72,7 +77,7 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
         yield pool
 
 
-def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
+def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
     staged = ("stages", "results/s") if in_stages else ()
     named = (name for name, _ in points[0].setting)
     has_energy = any(point.joules is not None for point in points)
@@ -81,7 +86,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> Table:
     for point in points:
         values = [value for _, value in point.setting]
         if point.reason:
-            table.add_row(*values, "does not fit")
+            table.add_row(*values, point.reason.partition(":")[0])
             continue
         table.add_row(
             *values,

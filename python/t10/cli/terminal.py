@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 
 from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from t10.core.document.text import json_text
 from t10.driver import Progress as Report
 from t10.errors import printable
+from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
 
 FILE_COLUMNS = 120
@@ -60,13 +60,16 @@ def say_json(console: Console, value: Any) -> None:
     say(console, "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in text))
 
 
-def new_table(first: str, *counts: str, title: str | None = None) -> Table:
-    """Return a table of one column of names and columns of numbers."""
-    table = Table(title=title, header_style="bold")
-    table.add_column(first, overflow="fold")
-    for heading in counts:
-        table.add_column(heading, justify="right", overflow="fold")
-    return table
+def new_table(first: str | Column, *others: str | Column, title: str = "") -> FittedTable:
+    """Return a table of names and, in the other columns, numbers; those of a narrow one are left out from the right.
+
+    The first two columns stay; a `Column` says of itself what it is.
+    """
+    name = Column(first, is_folded=True, is_number=False) if isinstance(first, str) else first
+    numbers = [
+        Column(each, rank=place) if isinstance(each, str) else each for place, each in enumerate(others)
+    ]
+    return FittedTable((name, *numbers), title)
 
 
 @contextmanager

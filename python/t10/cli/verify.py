@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from t10.arrays import Arrays, read_arrays, write_arrays
 from t10.attack.bounded import bounded
@@ -26,7 +26,7 @@ from t10.cli.prove import PROVED, prove
 from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.stages import Compiled, check_stages, compiled_stages, errors_of, graph_of, prove_stages
-from t10.cli.terminal import progress_bar, say, stdout
+from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import check_writable
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
@@ -40,6 +40,7 @@ from t10.reference import (
     load_onnx,
     read_given,
 )
+from t10.report.columns import Column
 from t10.report.table import milliseconds_text, partials_text
 
 EXIT_DIFFERS = 1
@@ -96,21 +97,21 @@ def show_comparisons(
     console: Console, comparisons: Sequence[Comparison], engines: Sequence[str] = ()
 ) -> None:
     """Print one row per output and, where there are several, engine."""
-    table = Table(header_style="bold")
-    if len(set(engines)) > 1:
-        table.add_column("engine")
-    table.add_column("output")
-    table.add_column("shape")
-    table.add_column("type")
-    table.add_column("max|y-ref| / max|ref|", justify="right")
-    table.add_column("tolerance", justify="right")
-    table.add_column("")
+    table = new_table(
+        *((Column("engine", is_folded=True, is_number=False),) if len(set(engines)) > 1 else ()),
+        Column("output", is_folded=True, is_number=False),
+        Column("shape", rank=2, is_number=False),
+        Column("type", rank=3, is_number=False),
+        Column("max|y-ref| / max|ref|"),
+        Column("tolerance", rank=1),
+        Column("", is_number=False),
+    )
     for number, each in enumerate(comparisons):
-        verdict = "[green]ok[/]" if each.is_within else "[red]differs[/]"
+        verdict = Text("ok", "green") if each.is_within else Text("differs", "red")
         shape = "x".join(map(str, each.shape)) or "scalar"
         engine = (engines[number],) if len(set(engines)) > 1 else ()
         table.add_row(
-            *engine, escape(each.name), shape, each.dtype, f"{each.error:.2e}", _limit(each.tolerance), verdict
+            *engine, each.name, shape, each.dtype, f"{each.error:.2e}", _limit(each.tolerance), verdict
         )  # fmt: skip
     console.print(table)
 

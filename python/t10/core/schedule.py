@@ -144,7 +144,7 @@ class ScheduledOperator:
     """One operator of the program: `body` runs, under plan `active`, on operands that arrive as `arrivals` say.
 
     `pareto` is its time x memory front, fastest last, where it is known; `active` runs one of them. Prices on it are
-    the search's: as if all buffers lay well, and activations fetched from anywhere.
+    the search's: without bank conflicts, and with activations fetched from anywhere.
     """
 
     name: str
@@ -162,10 +162,11 @@ class Optimality:
     `method` says who chose the plans of operators: all together with a bound (`exact`), with what is fetched from
     off-chip memory and when (`fetched`), Algorithm 1 (`greedy`), or the user, who left no choice (`pinned`).
     `cycles` of the plan; `bound_cycles`: no choice among the plans, idle levels and layouts considered takes fewer (0
-    where no bound was computed); `literal_cycles` and `aware_cycles`: what both readings of Algorithm 1 come to (0
-    where they find no plan or were not tried). Those, and `priced_cycles` of the plan, are as if all buffers lay as
-    well as they can. `n_choices` says how often the whole model was chosen until it fitted beside its program and lay
-    well. `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
+    where no bound was computed). `literal_cycles` and `aware_cycles` are those of Algorithm 1, by execution alone and
+    with set-up; 0 where its choice does not fit the memory among which this plan was chosen, or was not tried. They
+    compare with `priced_cycles` of the plan: all three are costs before placement, without bank conflicts. `n_choices`
+    of the whole model were placed, with less memory each, until one fitted beside its program with few bank conflicts.
+    `n_states` are the plans and layouts, of all operators together, that the bound ranges over.
     """
 
     method: Literal["exact", "fetched", "greedy", "pinned"]

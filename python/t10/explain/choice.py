@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from t10.core.movement import operand_of
 from t10.core.overlap import second_name
+from t10.core.plan import CostedPlan
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
-from t10.report.table import AS_PINNED, SMALLEST_GAP
+from t10.explain.front import front_numbers
+from t10.report.build import step_peaks
+from t10.report.table import AS_PINNED, SMALLEST_GAP, count_text
 
 KIB = 1024
 LIMITS = {
@@ -51,8 +54,8 @@ class Held:
 class Choice:
     """`number` of the plan on its front of `n_front`, 0 where it is not on it; `reasons` are sentences.
 
-    `shares` of the operator's cycles by kind; `limit` is the kind that takes most. `free_bytes` are what is left of
-    a core's memory while the operator runs.
+    `shares` of the operator's cycles by kind; `limit` is the kind that takes most. Of the `capacity_bytes` of a core,
+    `reserved_bytes` are code and stacks; `free_bytes` are left when most is in use while the operator runs.
     """
 
     number: int
@@ -64,44 +67,50 @@ class Choice:
     moved_out: tuple[Moved, ...]
     held: tuple[Held, ...]
     free_bytes: int
+    reserved_bytes: int
+    capacity_bytes: int
 
 
 def explain_choice(plan: ModulePlan, step: int) -> Choice:
     """Return why operator number `step` of a planned model runs as it does."""
     scheduled = plan.operators[step]
     front = scheduled.pareto
-    number = next((i for i, priced in enumerate(front, start=1) if priced.plan == scheduled.active.plan), 0)
+    own = next((priced for priced in front if priced.plan == scheduled.active.plan), scheduled.active)
+    numbers = front_numbers(front)
+    number = numbers[front.index(own)] if own in front else 0
+    on_front = [priced for priced, place in zip(front, numbers, strict=True) if place]
     held = _held(plan, step)
-    free = plan.capacity_bytes - sum(each.n_bytes for each in held)
+    free = plan.capacity_bytes - step_peaks(plan)[step]
     cycles = scheduled.active.cycles
     shares = {kind: getattr(cycles, kind) / max(cycles.total, 1) for kind in LIMITS}
     limit = max(shares, key=lambda kind: shares[kind])
     moved_in = tuple(_moved_in(plan, scheduled))
     moved_out = tuple(_moved_out(plan, scheduled))
     reasons = (
-        *_rank_reasons(scheduled, number, free),
+        *_rank_reasons(on_front, own, free, is_on=number > 0),
         *_layout_reasons(moved_in, moved_out),
         f"{shares[limit]:.0%} of its cycles go into {LIMITS[limit]}",
         *_whole_reasons(plan),
     )
-    return Choice(number, len(front), limit, shares, reasons, moved_in, moved_out, held, free)
+    return Choice(
+        number, len(on_front), limit, shares, reasons, moved_in, moved_out, held,
+        free, plan.reserved_bytes, plan.capacity_bytes,
+    )  # fmt: skip
 
 
-def _rank_reasons(scheduled: ScheduledOperator, number: int, free: int) -> list[str]:
-    """Return how the plan stands on its front."""
-    front = scheduled.pareto
+def _rank_reasons(front: Sequence[CostedPlan], own: CostedPlan, free: int, *, is_on: bool) -> list[str]:
+    """Return how the plan compares with its front, at the cycles that the table of the front shows."""
     if not front:
         return []
-    # What lies where costs every plan of a front something: its prices are compared with each other only.
-    active = front[number - 1] if number else scheduled.active
-    fastest = min(front, key=lambda priced: priced.cycles.run)
-    if len(front) == 1 and number:
+    if len(front) == 1 and is_on:
         return ["the only plan on its front, or pinned"]
-    if active.cycles.run <= fastest.cycles.run:
-        return [f"nothing on its front of {len(front)} plans runs faster"]
-    more = fastest.active_bytes - active.active_bytes
-    slower = active.cycles.run / max(fastest.cycles.run, 1) - 1
-    text = f"runs {slower:.1%} slower than the fastest of {len(front)} plans on its front"
+    fastest = min(front, key=lambda priced: priced.cycles.total)
+    plans = count_text(len(front), "plan")
+    if own.cycles.total <= fastest.cycles.total:
+        return [f"no plan on its front of {plans} is faster"]
+    more = fastest.active_bytes - own.active_bytes
+    slower = own.cycles.total / max(fastest.cycles.total, 1) - 1
+    text = f"alone, {slower:.1%} slower than the fastest of {plans} on its front"
     if more > max(free, 0):
         return [f"{text}, which needs {more / KIB:.1f} KiB more of every core: {free / KIB:.1f} KiB are free"]
     saved = f" and needs {more / KIB:.1f} KiB more" if more > 0 else ""

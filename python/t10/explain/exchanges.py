@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from t10.core.device import Copy, DeviceProgram, Exchange, Pattern, Repeat, Step
+from t10.report.table import count_text
 
 MOST_LINES = 12
 """Lines of one exchange, unless all are asked for."""
@@ -19,6 +20,9 @@ def exchange_lines(program: DeviceProgram, operator: str | None = None) -> Itera
     counts: dict[str, int] = {}
     for one in program.operators:
         _count(one.steps, 1, counts)
+    if operator is not None and all(copies[name].operator != operator for name in counts):
+        yield f"{operator} has no exchanges."
+        return
     yield "A line: tiles that receive from tiles that send, in order: bytes, source variable + offset -> target offset."
     for name, count in counts.items():
         copy = copies[name]
@@ -26,16 +30,28 @@ def exchange_lines(program: DeviceProgram, operator: str | None = None) -> Itera
             continue
         times = "once" if count == 1 else f"{count:,} times"
         yield ""
-        yield (
-            f"{name}: {copy.kind} of {copy.operator}, {times}, {copy.cycles:,} modelled cycles each; "
-            f"a tile receives {copy.received_bytes:,} bytes at most"
-        )
+        yield f"{name}: {copy.kind} of {copy.operator}, {times}, {_costs(copy, patterns[copy.pattern])}"
         yield f"  {', '.join(copy.sources) or 'constants'} -> {copy.target}, {copy.dtype}"
         lines = list(_pattern_lines(copy, patterns[copy.pattern]))
         shown = lines if operator is not None else lines[:MOST_LINES]
         yield from shown
         if len(shown) < len(lines):
-            yield f"  ... {len(lines) - len(shown):,} more lines: --op {copy.operator}"
+            yield f"  ... {count_text(len(lines) - len(shown), 'more line')}: --op {copy.operator}"
+
+
+def _costs(copy: Copy, pattern: Pattern) -> str:
+    """Return what an exchange costs and moves; a copy inside tiles has its cycles with the shift that it ends."""
+    is_counted_elsewhere = copy.cycles == 0 and copy.kind in ("shift", "copy_out")
+    cycles = (
+        "cycles counted with its shift" if is_counted_elsewhere else f"{copy.cycles:,} modelled cycles each"
+    )
+    if copy.received_bytes:
+        return f"{cycles}; a tile receives {copy.received_bytes:,} bytes at most"
+    by_tile: dict[int, int] = {}
+    runs: list[list[int]] = pattern.runs.tolist()
+    for _, _, _, tile, _, n_bytes, count, *_ in runs:
+        by_tile[tile] = by_tile.get(tile, 0) + n_bytes * count
+    return f"{cycles}; a tile copies {max(by_tile.values(), default=0):,} bytes of its own at most"
 
 
 def _count(steps: Sequence[Step], times: int, counts: dict[str, int]) -> None:

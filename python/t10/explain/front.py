@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.explain.expression import by_axis
+from t10.report.pareto import on_front
 
 
 @dataclass(frozen=True, slots=True)
 class FrontPoint:
     """One plan: `number` on its front, counted from 1 at the least memory; `is_chosen` where the model runs it.
 
+    `number` is 0 for a plan that the front beats: a model may run one, as its plans are chosen together.
+
     `fetch_cycles` are an estimate of what activations cost to bring from anywhere; in a model, exact relayouts and
-    set-ups take their place. `cycles` is the sum of all kinds, as if all buffers lay well, for every plan alike.
+    set-ups take their place. `cycles` is the sum of all kinds, without bank conflicts, for every plan alike.
     """
 
     number: int
@@ -39,7 +42,16 @@ def front_points(
     spec: OperatorSpec, front: Sequence[CostedPlan], chosen: OperatorPlan | None = None
 ) -> tuple[FrontPoint, ...]:
     """Return the plans of a front, least memory first as they come; `chosen` is marked where it is one of them."""
-    return tuple(_point(spec, priced, number, chosen) for number, priced in enumerate(front, start=1))
+    return tuple(_point(spec, *each, chosen) for each in zip(front, front_numbers(front), strict=True))
+
+
+def front_numbers(plans: Sequence[CostedPlan]) -> tuple[int, ...]:
+    """Return the number of every plan on the front of all, 0 for one that another beats in cycles and bytes."""
+    points = [(each.active_bytes, each.cycles.total) for each in plans]
+    numbers = {point: number for number, point in enumerate(on_front(points), start=1)}
+    return tuple(
+        0 if point in points[:place] else numbers.get(point, 0) for place, point in enumerate(points)
+    )
 
 
 def cuts_text(point: FrontPoint) -> str:

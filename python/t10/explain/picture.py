@@ -16,6 +16,7 @@ from t10.explain.front import FrontPoint
 from t10.explain.holdings import MOST_DRAWN, Holding
 from t10.report.pareto import plot_of
 from t10.report.plots import CYCLE_COLOURS, RED, draw_front, label, new_figure, short_name, svg_text
+from t10.report.table import count_text
 
 SUFFIXES = (".png", ".svg")
 MOST_TENSORS = 6
@@ -110,7 +111,7 @@ def _draw_front(axes: Any, points: Sequence[FrontPoint], cost_model: str) -> Non
     axes.set_xlabel("KiB per core while it runs")
     axes.set_ylabel(f"modelled cycles, alone ({cost_model})")
     star = ", the star is the chosen one" if chosen else ""
-    axes.set_title(f"{len(plot.front)} plans on the Pareto front{star}", loc="left")
+    axes.set_title(f"{count_text(len(plot.front), 'plan')} on the Pareto front{star}", loc="left")
 
 
 def _draw_cycles(axes: Any, explained: Explanation) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from rich.console import RenderableType
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from t10.explain.choice import Choice, Held, Moved
@@ -43,21 +41,28 @@ def explanation_parts(explained: Explanation) -> Iterator[RenderableType]:
     yield Text("\nWhy this plan", style="bold")
     yield from (Text(f"  - {reason}") for reason in explained.choice.reasons)
     yield _shares(explained.choice)
-    yield front_table(explained.front, f"Its front, alone, as if all buffers lay well {note}")
+    yield front_table(explained.front, _front_title(explained, note))
     yield _moves(explained.choice.moved_in, "What it reads", "from")
     yield _moves(explained.choice.moved_out, "Who reads it", "by")
     yield _memory(explained.choice)
 
 
+def _front_title(explained: Explanation, note: str) -> str:
+    """Return what the table of the front says; its costs are those of the search, not of the operator's neighbours."""
+    title = f"Its front: costs of the operator alone, without bank conflicts {note}"
+    is_on = any(point.number for point in explained.front if point.is_chosen)
+    return title if is_on else f"{title}; * is not on the front"
+
+
 HOLDING_COLUMNS = (
     Column("tensor", is_folded=True, is_number=False),
-    Column("use", rank=1, is_number=False),
-    Column("type", rank=2, is_number=False),
-    Column("sub-tensors"),
-    Column("cores/ring"),
-    Column("rings", rank=3),
-    Column("replicas"),
-    Column("partition"),
+    Column("use", rank=6, is_number=False),
+    Column("type", rank=8, is_number=False),
+    Column("sub-tensors", rank=5),
+    Column("cores/ring", rank=3),
+    Column("rings", rank=7),
+    Column("replicas", rank=4),
+    Column("partition", rank=2),
     Column("B/core"),
 )
 FRONT_COLUMNS = (
@@ -71,6 +76,14 @@ FRONT_COLUMNS = (
     Column("cores", rank=6),
     Column("steps", rank=2),
     Column("cut in space | in time", is_folded=True, is_number=False),
+)
+
+MOVE_COLUMNS = (
+    Column("tensor", rank=2, is_folded=True, is_number=False),
+    Column("how", rank=1, is_number=False),
+    Column("B received", rank=1),
+    Column("runs", rank=3),
+    Column("cycles"),
 )
 
 
@@ -110,7 +123,7 @@ def _front_row(point: FrontPoint) -> tuple[str, ...]:
         point.active_bytes, point.n_cores, point.n_sub_tasks,
     )  # fmt: skip
     mark = "*" if point.is_chosen else " "
-    return (f"{mark}{point.number}", *(f"{count:,}" for count in counts), cuts_text(point))
+    return (f"{mark}{point.number or ''}", *(f"{count:,}" for count in counts), cuts_text(point))
 
 
 def _shown(points: Sequence[FrontPoint], around: int) -> set[int]:
@@ -136,7 +149,7 @@ def _drawn(explained: Explanation, holding: Holding) -> RenderableType | None:
     return Text(f"{holding.name}, its first ring: {text}{more}")
 
 
-def _grid(explained: Explanation, holding: Holding) -> Table | None:
+def _grid(explained: Explanation, holding: Holding) -> FittedTable | None:
     """Return the cores as a grid over the axes that matter, the last one across; None where it is too wide."""
     names = list(explained.axes)
     part_by_core = dict(zip(explained.coordinates, holding.parts, strict=True))
@@ -147,14 +160,14 @@ def _grid(explained: Explanation, holding: Holding) -> Table | None:
     same = [name for i, name in enumerate(names) if i not in kept]
     turns = f", passed on around rings of {holding.ring}" if holding.ring > 1 else ""
     copies = f"; the same for every {', '.join(same)}" if same else ""
-    table = _table(f"{holding.name}: who holds what{turns}{copies}")
-    table.add_column("", no_wrap=True)
     *down, across = (names[i] for i in kept)
-    for i in range(explained.axes[across]):
-        table.add_column(f"{across} = {i}", overflow="fold")
+    places = range(explained.axes[across])
+    columns = (Column(f"{across} = {i}", rank=i, is_number=False) for i in places)
+    title = f"{holding.name}: who holds what{turns}{copies}"
+    table = FittedTable((Column("", is_number=False), *columns), title)
     for row in sorted({each[:-1] for each in cells}):
         head = ", ".join(f"{name} = {value}" for name, value in zip(down, row, strict=True))
-        table.add_row(head, *(cells[(*row, i)] for i in range(explained.axes[across])))
+        table.add_row(head, *(cells[(*row, i)] for i in places))
     return table
 
 
@@ -178,33 +191,28 @@ def _shares(choice: Choice) -> Text:
 def _moves(moved: Sequence[Moved], title: str, what: str) -> RenderableType:
     if not moved:
         return Text(f"{title}: nobody" if what == "by" else f"{title}: nothing")
-    table = _table(title)
-    for name in (what, "tensor", "how"):
-        table.add_column(name, overflow="fold")
-    for name in ("B received", "runs", "cycles"):
-        table.add_column(name, justify="right", no_wrap=True)
+    who = Column(what, is_folded=True, is_number=False)
+    table = FittedTable((who, *MOVE_COLUMNS), title)
     for each in moved:
-        who = each.source if what == "from" else each.reader
+        other = each.source if what == "from" else each.reader
         counts = (each.received_bytes, each.fragments, each.cycles)
-        table.add_row(escape(who), escape(each.operand), each.kind, *(f"{n:,}" for n in counts))
+        table.add_row(other, each.operand, each.kind, *(f"{n:,}" for n in counts))
     return table
 
 
-def _memory(choice: Choice) -> Table:
+def _memory(choice: Choice) -> FittedTable:
     """Return what lies in a core's memory meanwhile."""
-    table = _table("In every core's memory while it runs")
-    table.add_column("buffer", overflow="fold")
-    table.add_column("bytes", justify="right", no_wrap=True)
+    columns = (Column("buffer", is_folded=True, is_number=False), Column("bytes"))
+    title = "In every core's memory while it runs"
+    held = sum(each.n_bytes for each in choice.held) + choice.reserved_bytes + choice.free_bytes
+    table = FittedTable(columns, title if held == choice.capacity_bytes else f"{title}, not all at once")
     own = [each for each in choice.held if each.is_own]
     others = [each for each in choice.held if not each.is_own]
     for each in (*own, *others[:MOST_HELD]):
-        table.add_row(escape(each.buffer), f"{each.n_bytes:,}")
+        table.add_row(each.buffer, f"{each.n_bytes:,}")
     if len(others) > MOST_HELD:
         rest: Sequence[Held] = others[MOST_HELD:]
         table.add_row(f"{len(rest)} more of other operators", f"{sum(each.n_bytes for each in rest):,}")
+    table.add_row("code and stacks", f"{choice.reserved_bytes:,}")
     table.add_row("free", f"{choice.free_bytes:,} ({bytes_text(max(choice.free_bytes, 0))})")
     return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=escape(title), title_justify="left", header_style="bold")

@@ -370,8 +370,8 @@ def _greedy_plan(
             end = plan.end_bytes
         spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(
-        f"buffers as last placed need {memory_bytes(end)} bytes per core, {context.chip.name} has "
-        f"{context.chip.sram_bytes}",
+        f"buffers as last placed need {memory_bytes(end):,} bytes per core, {context.chip.name} has "
+        f"{context.chip.sram_bytes:,}",
         hint=HINT,
     )
 
@@ -402,10 +402,8 @@ def restore_module(
 def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `InfeasiblePlanError` if the buffers of a plan end too high."""
     if plan.end_bytes > chip.data_end_bytes:
-        raise InfeasiblePlanError(
-            f"buffers as placed need {memory_bytes(plan.end_bytes)} bytes per core, {chip.name} has {chip.sram_bytes}",
-            hint=HINT,
-        )
+        need = f"{memory_bytes(plan.end_bytes):,} bytes per core, {chip.name} has {chip.sram_bytes:,}"
+        raise InfeasiblePlanError(f"buffers as placed need {need}", hint=HINT)
 
 
 def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:

@@ -14,6 +14,7 @@ from t10.core.partials import allowed_error, partials_type
 from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator, bytes_in_use, moment
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
+from t10.report.pareto import front_plot
 from t10.report.traffic import operator_traffic
 from t10.version import VERSION
 
@@ -150,7 +151,7 @@ def _operator(
         n_points=spec.n_points,
         n_cores=active.plan.n_cores,
         n_sub_tasks=active.plan.n_sub_tasks,
-        n_plans=len(planned.pareto),
+        n_plans=len(front_plot(planned).front),
         cycles=cycles_record(active.cycles),
         milliseconds=milliseconds(active.cycles.total, clock_hz),
         share=round(active.cycles.total / total, 6) if total else 0.0,

@@ -89,6 +89,15 @@ def change_records(rows: tuple[Change, ...]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
 
 
+def change_cells(rows: tuple[Change, ...]) -> Iterator[tuple[object, ...]]:
+    """Yield changes as the lines of a CSV file, its titles first."""
+    kinds = ("cycles", "bytes", "cores")
+    yield ("operator", *(f"{kind}_{side}" for side in "ab" for kind in kinds), "change", "what")
+    for row in rows:
+        sides = (asdict(side) if side else dict[str, int]() for side in (row.a, row.b))
+        yield (row.name, *(side.get(kind, "") for side in sides for kind in kinds), row.change, row.what)
+
+
 def _change(a: OperatorReport | None, b: OperatorReport | None) -> Change:
     one = a or b
     assert one is not None

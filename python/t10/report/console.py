@@ -13,7 +13,15 @@ from t10.errors import printable
 
 
 class PrintableConsole(Console):
-    """A console whose texts hold no control characters: only rich itself moves the cursor and sets colours."""
+    """A console whose texts hold no control characters: only rich itself moves the cursor and sets colours.
+
+    A table that needs more than its width is shown whole.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects, and cut none off at the width of the terminal."""
+        options.setdefault("crop", False)
+        super().print(*objects, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text with its markup, made printable before its width is measured."""

@@ -25,7 +25,7 @@ class FrontPlot:
 
 
 def front_plot(planned: ScheduledOperator) -> FrontPlot:
-    """Return the points of an operator's plot, all priced as if buffers lay well and activations lay anywhere."""
+    """Return the points of an operator's plot, all at costs without bank conflicts and with activations anywhere."""
     same = next((each for each in planned.pareto if each.plan == planned.active.plan), planned.active)
     return plot_of([_point(each) for each in planned.pareto], _point(same))
 

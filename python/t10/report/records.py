@@ -104,20 +104,29 @@ class OptimalityReport(Record):
         float | None, Field(description="part of the cycles that a better choice could save at most")
     ]
     literal_cycles: Annotated[
-        Size, Field(description="of Algorithm 1, fastest by execution; 0: none or not tried")
+        Size,
+        Field(
+            description="of Algorithm 1, 'fastest' by execution, before placement; 0: none fits, or not tried"
+        ),
     ]
     aware_cycles: Annotated[
-        Size, Field(description="of Algorithm 1, fastest with set-up; 0: none or not tried")
+        Size,
+        Field(
+            description="of Algorithm 1, 'fastest' with set-up, before placement; 0: none fits, or not tried"
+        ),
     ]
     n_choices: Annotated[
         int,
-        Field(ge=1, description="how often the whole model was chosen, until it fitted and lay well"),
+        Field(
+            ge=1,
+            description="choices of the whole model that were placed until one fitted with few bank conflicts",
+        ),
     ] = 1
     n_states: Annotated[
         Size, Field(description="plans and layouts of all operators that the bound ranges over")
     ] = 0
     priced_cycles: Annotated[
-        Size, Field(description="of the plan, as Algorithm 1's: as if all buffers lay well; 0: not known")
+        Size, Field(description="of the plan before placement, to compare with Algorithm 1's; 0: not known")
     ] = 0
 
 

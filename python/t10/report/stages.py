@@ -17,7 +17,7 @@ from t10.core.document.text import json_text
 from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.core.trust.schema import Count, Size, read_record
 from t10.report.columns import Column, FittedTable
-from t10.report.table import bytes_text, milliseconds_text
+from t10.report.table import bytes_text, count_text, milliseconds_text
 from t10.version import VERSION as T10_VERSION
 
 FORMAT: Literal["t10-stages"] = "t10-stages"
@@ -209,7 +209,7 @@ def stages_summary(report: StagesReport) -> RenderableType:
     n_stages, n_plans = len(report.stages), len({stage.plan for stage in report.stages})
     chip = f"{escape(report.chip)}: a {escape(report.level)} of {report.group_cores:,} cores for each stage"
     table.add_row("chip", f"{chip}, {report.clock_hz / 1e9:g} GHz")
-    table.add_row("stages", f"{n_stages:,}, of which {n_plans:,} differ")
+    table.add_row("stages", f"{n_stages:,}, with {count_text(n_plans, 'different plan')}")
     source = f"(modelled, {escape(report.cost_model)})"
     table.add_row(
         "throughput",

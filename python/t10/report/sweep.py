@@ -29,7 +29,7 @@ def sweep_plot(points: Sequence[Point], *, in_stages: bool = False) -> str:
         if point.reason:
             continue
         others = ", ".join(f"{name} {value}" for n, (name, value) in enumerate(point.setting) if n != place)
-        at = _number(point.setting[place][1]) if names else 0.0
+        at = _number(*point.setting[place]) if names else 0.0
         lines.setdefault(others, []).append(
             (at, point.results_per_second if in_stages else point.microseconds)
         )
@@ -46,7 +46,7 @@ def sweep_plot(points: Sequence[Point], *, in_stages: bool = False) -> str:
     return svg_text(figure)
 
 
-def _number(text: str) -> float:
+def _number(field: str, text: str) -> float:
     from t10.sweep import number
 
-    return number(text)
+    return number(text, field)

@@ -15,7 +15,7 @@ from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
 
 if TYPE_CHECKING:
-    from t10.report.records import EnergyReport, OperatorReport, Report
+    from t10.report.records import EnergyReport, OperatorReport, OptimalityReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
@@ -55,7 +55,7 @@ def summary(report: Report) -> RenderableType:
     table.add_column(style="bold")
     table.add_column()
     chip = report.chip
-    table.add_row("model", f"{escape(report.model)} ({_number(len(report.operators), 'operator')})")
+    table.add_row("model", f"{escape(report.model)} ({count_text(len(report.operators), 'operator')})")
     table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
         "time",
@@ -65,7 +65,7 @@ def summary(report: Report) -> RenderableType:
         more = report.timed_cycles / max(report.total_cycles, 1) - 1
         text = f"{report.timed_cycles:,} cycles as emitted, on the device simulator ({more:+.2%})"
         if report.n_timed_on_data:
-            where = _number(report.n_timed_on_data, "operator")
+            where = count_text(report.n_timed_on_data, "operator")
             text = f"{text}; made-up data in {where} whose code branches on it"
         table.add_row("timed", text)
     table.add_row("", breakdown(report))
@@ -201,30 +201,33 @@ def optimality_text(report: Report) -> str:
         text = "chosen by Algorithm 1"
     elif known.method == "fetched" and known.gap is not None:
         text = (
-            f"weights are fetched from off-chip memory: no schedule of {_number(known.n_states, 'state')} takes fewer "
-            f"than {known.bound_cycles:,} cycles, {known.gap:.2%} less"
+            f"weights are fetched from off-chip memory: no schedule of {count_text(known.n_states, 'state')} takes "
+            f"fewer than {known.bound_cycles:,} cycles, {known.gap:.2%} less"
         )
     elif known.gap is None:
         text = "chosen together, without a bound"
     else:
         near = f"within {known.gap:.3%} of the optimum" if known.gap >= SMALLEST_GAP else "optimal"
         text = (
-            f"{near} over {_number(known.n_states, 'state')} of {_number(len(report.operators), 'operator')}: "
+            f"{near} over {count_text(known.n_states, 'state')} of {count_text(len(report.operators), 'operator')}: "
             f"no choice takes fewer than {known.bound_cycles:,} cycles"
         )
-    others = [
-        f"{reading} {cycles / max(known.priced_cycles or known.cycles, 1) - 1:+.2%}"
-        for reading, cycles in (("literal", known.literal_cycles), ("aware", known.aware_cycles))
-        if cycles
-    ]
-    text = f"{text}; Algorithm 1: {', '.join(others)}" if others else text
+    if known.priced_cycles and (known.literal_cycles or known.aware_cycles):
+        text = f"{text}; {_algorithm_1_text(known)}"
     if known.n_choices > 1:
-        text = f"{text}; chosen {known.n_choices} times until it fitted and lay well"
+        text = f"{text}; the best of {known.n_choices} choices that were placed in memory"
     return text
 
 
-def _number(n: int, thing: str) -> str:
-    """Return how many things there are."""
+def _algorithm_1_text(known: OptimalityReport) -> str:
+    """Return what Algorithm 1's choices take more than the plan, all before placement, by what it calls fastest."""
+    readings = (("fastest execution", known.literal_cycles), ("fastest with set-up", known.aware_cycles))
+    more = [f"{cycles / known.priced_cycles - 1:+.2%} ({what})" for what, cycles in readings if cycles]
+    return f"Algorithm 1, before placement in memory: {', '.join(more)}"
+
+
+def count_text(n: int, thing: str) -> str:
+    """Return how many things there are, in the singular where it is one."""
     return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 

@@ -75,8 +75,7 @@ def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
         args = {"cores": scheduled.active.plan.n_cores, "steps": steps, "cycles": now - begin}
         events.append(_slice(chip, OPERATORS, scheduled.name, begin, now - begin, args))
         events.append(_counter(chip, "bytes per core", begin, counters[scheduled.name]))
-        rate = sum(traffic.values()) * chip.clock_hz / max(now - begin, 1) / GIGABYTE
-        events.append(_counter(chip, "GB/s into the busiest core", begin, {"in": round(rate, 3)}))
+        events.append(_rate(chip, begin, now, sum(traffic.values())))
     return events
 
 
@@ -111,9 +110,12 @@ def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase])
         )
         begin, _ = spans.get(phase.operator, (phase.start_cycle, 0))
         spans[phase.operator] = (begin, phase.start_cycle + phase.cycles)
+    pairs = zip(plan.graph.operators, plan.operators, strict=True)
+    received = {each.name: sum(operator_traffic(spec, each).model_dump().values()) for spec, each in pairs}
     for name, (begin, end) in spans.items():
         events.append(_slice(chip, OPERATORS, name, begin, end - begin, {"cycles": end - begin}))
         events.append(_counter(chip, "bytes per core", begin, counters[name]))
+        events.append(_rate(chip, begin, end, received[name]))
     return events
 
 
@@ -149,6 +151,12 @@ def _slice(chip: ChipSpec, thread: int, name: str, start: int, cycles: int, args
 
 def _counter(chip: ChipSpec, name: str, start: int, values: Event) -> Event:
     return {"ph": "C", "pid": PROCESS, "name": name, "ts": microseconds(chip, start), "args": values}
+
+
+def _rate(chip: ChipSpec, start: int, end: int, received_bytes: int) -> Event:
+    """Return the rate at which the busiest core of an operator receives, over its time."""
+    rate = received_bytes * chip.clock_hz / max(end - start, 1) / GIGABYTE
+    return _counter(chip, "GB/s into the busiest core", start, {"in": round(rate, 3)})
 
 
 def microseconds(chip: ChipSpec, cycles: int) -> float:

@@ -195,9 +195,7 @@ class OperatorRecord(Record):
     output_layout: Annotated[Row, Field(description="row of `layouts`")]
     pareto: Annotated[
         Row,
-        Field(
-            description="row of `fronts`: time x memory front, fastest last, priced as if all buffers lay well"
-        ),
+        Field(description="row of `fronts`: time x memory front, fastest last, costs without bank conflicts"),
     ]
 
 
@@ -311,19 +309,28 @@ class OptimalityRecord(Record):
     cycles: Size
     bound_cycles: Annotated[Size, Field(description="no choice considered takes fewer; 0: no bound")] = 0
     literal_cycles: Annotated[
-        Size, Field(description="of Algorithm 1, 'fastest' by execution only; 0: no plan, or not tried")
+        Size,
+        Field(
+            description="of Algorithm 1, 'fastest' by execution, before placement; 0: none fits, or not tried"
+        ),
     ] = 0
     aware_cycles: Annotated[
-        Size, Field(description="of Algorithm 1, 'fastest' with set-up; 0: no plan, or not tried")
+        Size,
+        Field(
+            description="of Algorithm 1, 'fastest' with set-up, before placement; 0: none fits, or not tried"
+        ),
     ] = 0
     n_choices: Annotated[
-        Count, Field(description="how often the whole model was chosen, until it fitted and lay well")
+        Count,
+        Field(
+            description="choices of the whole model that were placed until one fitted with few bank conflicts"
+        ),
     ] = 1
     n_states: Annotated[
         Size, Field(description="plans and layouts of all operators that the bound ranges over")
     ] = 0
     priced_cycles: Annotated[
-        Size, Field(description="of the plan, as Algorithm 1's: as if all buffers lay well; 0: not known")
+        Size, Field(description="of the plan before placement, to compare with Algorithm 1's; 0: not known")
     ] = 0
 
 

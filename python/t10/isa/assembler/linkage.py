@@ -107,9 +107,8 @@ def _owner(units: Sequence[Unit], name: str) -> Symbols:
     known = sorted({name for table in tables for name in table.labels if not name.startswith(".L")})
     shown = ", ".join(known[:MOST_SHOWN]) + (", ..." if known[MOST_SHOWN:] else "") or "none"
     where = ", ".join(unit.source for unit in units)
-    raise InputError(
-        f"{where} defines no symbol '{name}' (its symbols: {shown}){closest(name, frozenset(known))}"
-    )
+    wanted = f"none of {where} defines the symbol" if len(units) > 1 else f"{where} defines no symbol"
+    raise InputError(f"{wanted} '{name}' (its symbols: {shown}){closest(name, frozenset(known))}")
 
 
 def _reached(node: Node, symbols: Symbols, depth: int = 0) -> Iterator[tuple[Symbols, int]]:

@@ -61,7 +61,7 @@ def explain(
     spec = graph.operators[bound.step]
     tried = list(remedies(case))
     return InfeasiblePlanError(
-        f"needs about {bound.n_bytes} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes}",
+        f"needs about {bound.n_bytes:,} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes:,}",
         operator=spec.name,
         location=spec.location or None,
         hint=_hint(tried),

@@ -203,10 +203,10 @@ def _does_not_fit(problem: Problem, step: int, idle_bytes: int) -> InfeasiblePla
     spec, table = problem.specs[step], problem.tables[step]
     available = _room(problem, idle_bytes, step)
     return InfeasiblePlanError(
-        f"needs {int(table.need_bytes.min())} bytes per core while it runs, {max(available, 0)} of "
-        f"{problem.capacity_bytes} are available on {problem.chip.name}: weights at rest take {idle_bytes}, "
-        f"other live values {int(problem.live_bytes[step])}, shift buffer, other weights and room kept free "
-        f"{problem.base_bytes}",
+        f"needs {int(table.need_bytes.min()):,} bytes per core while it runs, {max(available, 0):,} of "
+        f"{problem.capacity_bytes:,} are available on {problem.chip.name}: weights at rest take {idle_bytes:,}, "
+        f"other live values {int(problem.live_bytes[step]):,}, shift buffer, other weights and room kept free "
+        f"{problem.base_bytes:,}",
         operator=spec.name,
         location=spec.location or None,
         hint=HINT,

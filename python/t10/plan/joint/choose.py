@@ -44,7 +44,8 @@ Report = Callable[[int, int], None]
 class JointChoice:
     """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut.
 
-    `greedy_cycles` are those of Algorithm 1's choices at the same costs, by reading; none where it has no choice.
+    `greedy_cycles` are those of Algorithm 1's choices at the same costs, by reading; none where it has no choice that
+    fits the same room.
     """
 
     states: tuple[States, ...]
@@ -144,7 +145,7 @@ class JointPlanner:
     def closer_bound(self, room_bytes: int, cycles: int) -> int:
         """Return what no choice undercuts in a room for which there was one, as close to `cycles` as the gap asks for.
 
-        A choice that lies well may take more than the best one, to which that room's gap was closed.
+        A choice without bank conflicts may take more than the best one, to which that room's gap was closed.
         """
         selection, rows = self.selection(room_bytes), self.found[room_bytes]
         gap = 1 - cycles * (1 - self.options.gap) / selection.cycles(rows)
@@ -237,7 +238,7 @@ class JointPlanner:
             choices.append(Choice(int(table.plan[number]), int(table.level[number])))
         cycles = selection.cycles(found.rows)
         greedy: dict[Reading, int] = {
-            reading: selection.cycles(rows) for reading, rows in self.starts.items()
+            reading: selection.cycles(rows) for reading, rows in self.starts.items() if selection.fits(rows)
         }
         return JointChoice(self.states, tuple(choices), cycles, min(found.bound_cycles, cycles), greedy)
 

@@ -74,7 +74,7 @@ def fetched_plan(
     chosen = choice.best(memory)
     if chosen is None:
         raise InfeasiblePlanError(
-            f"an operator and its weights need more than the {context.chip.sram_bytes} bytes per core of "
+            f"an operator and its weights need more than the {context.chip.sram_bytes:,} bytes per core of "
             f"{context.chip.name}",
             hint=HINT,
         )
@@ -195,6 +195,6 @@ def fetching(plan: ModulePlan, chip: ChipSpec, room: Room) -> ModulePlan:
             return made
         room_bytes -= end - chip.data_end_bytes
     raise InfeasiblePlanError(
-        f"an operator and its weights need more than the {chip.sram_bytes} bytes per core of {chip.name}",
+        f"an operator and its weights need more than the {chip.sram_bytes:,} bytes per core of {chip.name}",
         hint=HINT,
     )

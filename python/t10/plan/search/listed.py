@@ -115,7 +115,7 @@ def costed(plan: OperatorPlan, priced: Evaluation, row: int) -> CostedPlan:
 def too_large(spec: OperatorSpec, chip: ChipSpec, need: int) -> InfeasiblePlanError:
     """Return the error of an operator of which nothing fits, with what the smallest of its plans needs."""
     return InfeasiblePlanError(
-        f"needs at least {need} bytes per core, {room_bytes(chip)} are available on {chip.name}",
+        f"needs at least {need:,} bytes per core, {room_bytes(chip):,} are available on {chip.name}",
         operator=spec.name,
         location=spec.location or None,
         hint="use a chip with more cores, a smaller batch, or fp16",

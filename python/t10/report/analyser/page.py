@@ -46,7 +46,9 @@ RUN = """<h2>Time</h2>
 <p class="note">Drag over a stretch to zoom in, double-click to see all; a click selects an operator.</p>
 <p class="bar"><button id="zoom-in">zoom in</button><button id="zoom-out">zoom out</button>
 <button id="zoom-operator">to the selected operator</button><button id="zoom-all">whole run</button>
-<span class="bar" id="kinds"></span></p>
+</p>
+<p class="bar"><span class="bar" id="operator-kinds"></span></p>
+<p class="bar"><span class="bar" id="kinds"></span></p>
 <div id="timeline"></div>
 <p class="note" id="time-readout" role="status">Point at the chart to see what runs, and what a core holds.</p>
 <h2>Memory of a core</h2>

@@ -6,7 +6,8 @@ const COLOURS = {
   "code and stacks": "#8a8a8a", "weights at rest": "#4a6fd0", inputs: "#3b9bb3", results: "#3a923a",
   operands: "#e0a500", accumulators: "#b05ab0", "shift buffer": "#d0703a",
 };
-const OPERATOR_COLOURS = ["#4a6fd0", "#3a923a", "#e0a500", "#b05ab0", "#3b9bb3", "#d0703a", "#7a7a7a"];
+/** Kinds of operators: dull, so that none is taken for a kind of cycles. */
+const OPERATOR_COLOURS = ["#4c566a", "#8b6f58", "#5f7a76", "#8a6470", "#6b6a45", "#77778f", "#9a8a6a"];
 const RED = "#d04a4a";
 
 /** Return the value of a colour of the style sheet, light or dark. */

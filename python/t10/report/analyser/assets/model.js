@@ -171,6 +171,8 @@ const Model = {
     return [block % 2 ? chip.rows - 1 - row : row, block * chip.tilesPerRow + (tile % chip.tilesPerRow)];
   },
 
+  things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,
+
   bytesText(n) {
     for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
       if (n >= size) return `${(n / size).toFixed(1)} ${unit}`;

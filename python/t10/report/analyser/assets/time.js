@@ -203,7 +203,10 @@ function drawTime(data) {
     const [from, to] = [begins[Selection.operator], begins[Selection.operator + 1]];
     showTime(from - (to - from) / 2, to + (to - from) / 2);
   });
-  byId("kinds").replaceChildren(...data.kinds.map((kind) => make("span", {}, make("i", { style: `background:${COLOURS[kind]}` }), ` ${kind}`)));
+  const legend = (id, title, names, colour) => byId(id).replaceChildren(title,
+    ...names.map((name, i) => make("span", {}, make("i", { style: `background:${colour(name, i)}` }), ` ${name}`)));
+  legend("operator-kinds", "operators:", kinds, (_, i) => OPERATOR_COLOURS[i % OPERATOR_COLOURS.length]);
+  legend("kinds", "phases:", data.kinds, (kind) => COLOURS[kind]);
   Selection.listeners.push((number) => { charts.forEach((each) => each.redraw(false)); largest(number); });
   redrawn.push(draw);
   draw();
