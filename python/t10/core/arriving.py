@@ -76,7 +76,7 @@ def _seen(output: Operand, operand: Operand, box: Box) -> Box:
 def arriving_elements(
     spec: OperatorSpec, plan: OperatorPlan, number: int
 ) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-    """Return the element that arrives in every slot of an operand's partition, shape (cores, slots); -1 where none does."""
+    """Return the element that arrives in every slot of an operand's partition, (cores, slots); -1 where none does."""
     elements = operand_elements(spec, plan, number)
     boxes = arriving_boxes(spec, plan, number)
     if not boxes:
