@@ -63,30 +63,16 @@ def place(
 def natural_core_order(spec: OperatorSpec, f_op: AxisSizes, lengths: AxisSizes) -> AxisSizes:
     """Return the axes, slowest first: those of the output in its order, reduction axes behind its first long one.
 
-    Of what adds up products the last is an axis that the largest activation does not have: both cores of a pair take
-    the same part of that. Axes that are not cut number no cores: they come first, so that equal numberings are written
-    alike.
+    Axes that are not cut number no cores: they come first, so that equal numberings are written alike.
     """
     order = [dim.terms[0].axis for dim in spec.output.dims if dim.terms]
     place_after = next((i for i, axis in enumerate(order) if lengths[axis] > 1), len(order) - 1)
     rest = [axis for axis in range(len(f_op)) if axis not in order]
-    ordered = (*order[: place_after + 1], *rest, *order[place_after + 1 :])
-    cut = [axis for axis in ordered if f_op[axis] > 1]
-    last = _shared_axis(spec, cut)
-    if last is not None:
-        cut = [*(axis for axis in cut if axis != last), last]
-    return (*(axis for axis, parts in enumerate(f_op) if parts == 1), *cut)
-
-
-def _shared_axis(spec: OperatorSpec, cut: list[int]) -> int | None:
-    """Return the last of the axes that are cut and that the largest activation of a sum of products does not have."""
-    if spec.combine != "sum" or len(spec.inputs) < 2:
-        return None
-    brought = [operand for operand in spec.inputs if operand.role == "activation"]
-    if not brought:
-        return None
-    largest = max(brought, key=lambda operand: prod(operand.shape))
-    return next((axis for axis in reversed(cut) if axis not in largest.axes), None)
+    cut = (*order[: place_after + 1], *rest, *order[place_after + 1 :])
+    return (
+        *(axis for axis, parts in enumerate(f_op) if parts == 1),
+        *(axis for axis in cut if f_op[axis] > 1),
+    )
 
 
 def fastest_axes(spec: OperatorSpec, rows: Ints, lengths: Ints) -> Ints:
