@@ -72,7 +72,11 @@ class CodeletOp(Ipu.Operation, name="codelet"):
         checked_range(self.stack_bytes.value, 0, "stack_bytes")
         names: set[str] = set()
         for field in to_python(self.fields):
-            name, kind, *_ = (required(field, key, "field") for key in FIELD_KEYS)
+            name, kind, dtype, _, interleaved = (required(field, key, "field") for key in FIELD_KEYS)
+            if not all(isinstance(each, str) for each in (name, kind, dtype)) or not isinstance(
+                interleaved, bool
+            ):
+                raise Invalid(f"field is {field}, expected texts, a number and whether it is interleaved")
             if kind not in FIELD_KINDS:
                 raise Invalid(f"field '{name}' is of kind {kind}, expected one of {', '.join(FIELD_KINDS)}")
             if name in names:

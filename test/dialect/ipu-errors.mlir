@@ -344,6 +344,15 @@
 // -----
 
 "ipu.graph"() ({
+  // expected-error @+1 {{expected texts, a number and whether it is interleaved}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = i64}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
   // expected-error @+1 {{has two fields 'out'}}
   "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "out", kind = "out", dtype = "f16", align = 8, interleaved = false},
