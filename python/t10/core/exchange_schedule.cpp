@@ -2,6 +2,7 @@
 #include "exchange_schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,13 +28,6 @@ constexpr std::int64_t GOOD_NUMERATOR = 102, GOOD_DENOMINATOR = 100;
 constexpr std::int64_t CUTS[] = {16, 48}, LEAST_CUT = 8;
 constexpr std::size_t MOST_CUT = std::size_t{1} << 17;
 
-struct Port {
-  std::int64_t until = 0, left = 0;
-  std::uint64_t mask = 0;
-  std::vector<std::int32_t> waiting;
-  std::size_t n_done = 0;
-};
-
 // How transfers are cut that take more than `most` cycles: between their fragments, further cuts cost fragments.
 //
 // Ports that wait for each other's long transfers to end, wait less where these come in parts.
@@ -55,31 +49,76 @@ struct Cut {
 
 constexpr std::int64_t NO_LIMIT = std::numeric_limits<std::int64_t>::max();
 
+// Sorts numbers of `n_bits` bits; `spare` is room for as many.
+void sort_numbers(std::vector<std::uint64_t> &numbers, std::vector<std::uint64_t> &spare, int n_bits) {
+  constexpr std::size_t FEW = 256;
+  constexpr int DIGIT = 10;
+  if (numbers.size() < FEW) {
+    std::sort(numbers.begin(), numbers.end());
+    return;
+  }
+  spare.resize(numbers.size());
+  for (int shift = 0; shift < n_bits; shift += DIGIT) {
+    const auto digit = [&](std::uint64_t number) { return (number >> shift) & ((1U << DIGIT) - 1); };
+    std::array<std::uint32_t, (1U << DIGIT) + 1> next{};
+    for (const std::uint64_t number : numbers) ++next[digit(number) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (const std::uint64_t number : numbers) spare[next[digit(number)]++] = number;
+    numbers.swap(spare);
+  }
+}
+
+int n_bits_of(std::int64_t largest) {
+  int n = 0;
+  for (; largest > 0; largest >>= 1) ++n;
+  return n;
+}
+
+// Which ports a transfer needs: asked often, hence small.
+struct Route {
+  std::int32_t source;
+  std::uint32_t first_target, end_target;
+  bool has_other;  // whether it needs the send port of its sender's partner
+};
+
+// What a transfer takes, in parts.
+struct Work {
+  std::int32_t transfer;
+  std::uint64_t reads;
+  std::int64_t cycles, n_parts, n_begun;
+
+  // Cycles of its next part.
+  std::int64_t next_cycles() const { return n_parts == 1 ? cycles : Cut::share(cycles, n_begun, n_parts); }
+};
+
+// Ports are numbered: the send port of a tile is 2 * tile, its receive port 2 * tile + 1. Transfers are jobs here, near
+// targets first: tiles that all send to all then take turns.
 class Scheduler {
  public:
   Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {})
-      : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), send_(n_tiles), receive_(n_tiles),
-        n_begun_(transfers.size(), 0), earliest_(transfers.size(), 0) {
-    std::size_t n_receivers = 0;
-    for (const Transfer &each : transfers) {
-      ring_ = std::max({ring_, each.source + 1, each.targets.back() + 1});
-      n_receivers += each.targets.size();
-    }
-    if (n_receivers > MANY_RECEIVERS) look_ahead_ = LOOK_AHEAD_MANY;
+      : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), until_(ports(n_tiles)), left_(ports(n_tiles)),
+        mask_(ports(n_tiles)), n_done_of_(ports(n_tiles)) {
+    order();
+    enter();
+    for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
+    most_left_ = *std::max_element(left_.begin(), left_.end());
+    job_bits_ = n_bits_of(static_cast<std::int64_t>(routes_.size()));
+    cycle_bits_ = n_bits_of(longest_);
+    key_bits_ = job_bits_ + cycle_bits_ + n_bits_of(most_left_);
   }
 
   // Given up, with `limit` cycles, where it would take as many or more.
   Schedule run(std::int64_t limit = NO_LIMIT) {
     Schedule result;
-    enter();
-    for (std::int64_t tile = 0; tile < n_tiles_; ++tile) {
-      result.bound = std::max({result.bound, send_[tile].left, receive_[tile].left});
-      result.sent.push_back(send_[tile].left);
-      result.received.push_back(receive_[tile].left);
-    }
+    result.bound = most_left_;
     std::vector<std::int32_t> all(static_cast<std::size_t>(n_tiles_));
     std::iota(all.begin(), all.end(), 0);
+    for (const std::int32_t tile : all) {
+      result.sent.push_back(left_[send(tile)]);
+      result.received.push_back(left_[receive(tile)]);
+    }
     std::vector<std::int32_t> fresh = all;
+    std::vector<std::uint8_t> is_fresh(all.size());
     std::int64_t now = 0;
     while (true) {
       if (is_late(now, fresh, limit)) {
@@ -88,164 +127,227 @@ class Scheduler {
       }
       start(now, fresh, result);
       // What waited beyond the look-ahead of its ports: all of them are free now.
-      if (ends_.empty() && n_done_ < transfers_.size()) start(++now, all, result);
+      if (ends_.empty() && n_done_ < routes_.size()) start(++now, all, result);
       if (ends_.empty()) break;
       now = ends_.top().first;
       fresh.clear();
+      const auto note = [&](std::int32_t tile) {
+        if (is_fresh[static_cast<std::size_t>(tile)] == 0) fresh.push_back(tile);
+        is_fresh[static_cast<std::size_t>(tile)] = 1;
+      };
       while (!ends_.empty() && ends_.top().first == now) {
-        const Transfer &done = transfers_[ends_.top().second];
-        fresh.push_back(done.source);
-        if (has_other(done)) fresh.push_back(partner(done.source));
-        fresh.insert(fresh.end(), done.targets.begin(), done.targets.end());
+        const Route &done = routes_[ends_.top().second];
+        note(done.source);
+        if (done.has_other) note(partner(done.source));
+        each_target(done, note);
         ends_.pop();
       }
-      std::sort(fresh.begin(), fresh.end());
-      fresh.erase(std::unique(fresh.begin(), fresh.end()), fresh.end());
+      for (const std::int32_t tile : fresh) is_fresh[static_cast<std::size_t>(tile)] = 0;
       result.cycles = now;
     }
     return result;
   }
 
  private:
-  struct Candidate {
-    std::int64_t left, cycles, distance;
-    std::int32_t number;
-    bool operator<(const Candidate &other) const {
-      return std::tie(other.left, other.cycles, distance, number) <
-             std::tie(left, cycles, other.distance, other.number);
-    }
-  };
-
   static constexpr std::int64_t STARTED = NO_LIMIT;
 
-  std::int64_t distance(const Transfer &transfer) const {
-    return (transfer.targets[0] - transfer.source + ring_) % ring_;
+  static std::size_t ports(std::int64_t n_tiles) { return 2 * static_cast<std::size_t>(n_tiles); }
+  static std::size_t send(std::int32_t tile) { return 2 * static_cast<std::size_t>(tile); }
+  static std::size_t receive(std::int32_t tile) { return 2 * static_cast<std::size_t>(tile) + 1; }
+
+  void order() {
+    std::int32_t ring = 1;  // tiles up to the last one that takes part: how many a chip has beyond decides nothing
+    std::size_t n_receivers = 0;
+    bool has_writes = false;
+    for (const Transfer &each : transfers_) {
+      ring = std::max({ring, each.source + 1, each.targets.back() + 1});
+      n_receivers += each.targets.size();
+      has_writes |= std::any_of(each.writes.begin(), each.writes.end(), [](std::uint64_t mask) { return mask != 0; });
+    }
+    if (n_receivers > MANY_RECEIVERS) look_ahead_ = LOOK_AHEAD_MANY;
+    std::vector<std::pair<std::int32_t, std::int32_t>> order;
+    for (std::size_t i = 0; i < transfers_.size(); ++i)
+      order.emplace_back((transfers_[i].targets[0] - transfers_[i].source + ring) % ring, std::int32_t(i));
+    std::sort(order.begin(), order.end());
+    targets_.reserve(n_receivers);
+    routes_.reserve(order.size());
+    work_.reserve(order.size());
+    earliest_.assign(order.size(), 0);
+    for (const auto &[_, number] : order) {
+      const Transfer &each = transfers_[static_cast<std::size_t>(number)];
+      const auto first_target = static_cast<std::uint32_t>(targets_.size());
+      targets_.insert(targets_.end(), each.targets.begin(), each.targets.end());
+      if (has_writes) writes_.insert(writes_.end(), each.writes.begin(), each.writes.end());
+      routes_.push_back({each.source, first_target, static_cast<std::uint32_t>(targets_.size()),
+                         each.is_paired && partner(each.source) < n_tiles_});
+      work_.push_back({number, each.reads, cut_.cycles(each), cut_.n_parts(each), 0});
+    }
+  }
+
+  // Queues every job at its ports.
+  void enter() {
+    std::vector<std::size_t> first(left_.size() + 1, 0);
+    for (std::size_t i = 0; i < routes_.size(); ++i)
+      each_port(routes_[i], [&](std::size_t port) {
+        ++first[port + 1];
+        left_[port] += work_[i].cycles;
+      });
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    waiting_.resize(first.back());
+    first_waiting_ = end_waiting_ = std::move(first);
+    for (std::size_t i = 0; i < routes_.size(); ++i)
+      each_port(routes_[i], [&](std::size_t port) { waiting_[end_waiting_[port]++] = static_cast<std::int32_t>(i); });
+  }
+
+  std::int64_t &earliest_of(std::int32_t job) { return earliest_[static_cast<std::size_t>(job)]; }
+
+  template <class Use>
+  void each_target(const Route &route, Use &&use) const {
+    for (std::size_t t = route.first_target; t < route.end_target; ++t) use(targets_[t]);
+  }
+
+  // The ports that a transfer keeps busy.
+  template <class Use>
+  void each_port(const Route &route, Use &&use) const {
+    use(send(route.source));
+    if (route.has_other) use(send(partner(route.source)));
+    each_target(route, [&](std::int32_t tile) { use(receive(tile)); });
   }
 
   // Whether a port that is free now has so much left that the schedule will not end before `limit`.
   bool is_late(std::int64_t now, const std::vector<std::int32_t> &fresh, std::int64_t limit) const {
     return limit < NO_LIMIT && std::any_of(fresh.begin(), fresh.end(), [&](std::int32_t tile) {
-             return now + std::max(send_[tile].left, receive_[tile].left) >= limit;
+             return now + std::max(left_[send(tile)], left_[receive(tile)]) >= limit;
            });
   }
 
-  // Queue every transfer at its ports, near targets first: tiles that all send to all then take turns.
-  void enter() {
-    std::vector<std::pair<std::int64_t, std::int32_t>> order;
-    for (std::size_t i = 0; i < transfers_.size(); ++i) order.emplace_back(distance(transfers_[i]), std::int32_t(i));
-    std::sort(order.begin(), order.end());
-    for (const auto &[_, i] : order) {
-      const Transfer &transfer = transfers_[i];
-      const std::int64_t cycles = cut_.cycles(transfer);
-      add(send_[transfer.source], i, cycles);
-      if (has_other(transfer)) add(send_[partner(transfer.source)], i, cycles);
-      for (const std::int32_t tile : transfer.targets) add(receive_[tile], i, cycles);
-    }
-  }
-
-  // Whether a transfer needs the send port of its sender's partner.
-  bool has_other(const Transfer &transfer) const {
-    return transfer.is_paired && partner(transfer.source) < n_tiles_;
-  }
-
-  static void add(Port &port, std::int32_t number, std::int64_t cycles) {
-    port.waiting.push_back(number);
-    port.left += cycles;
-  }
-
   // Until when one of its ports is busy or reads or writes what it needs, `now` or before if none.
-  std::int64_t busy_until(const Transfer &transfer, std::int64_t now) const {
-    const Port &own = send_[transfer.source], &back = receive_[transfer.source];
-    if (own.until > now) return own.until;
-    if (has_other(transfer) && send_[partner(transfer.source)].until > now) return send_[partner(transfer.source)].until;
-    if ((back.mask & transfer.reads) != 0 && back.until > now) return back.until;
-    for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
-      const Port &port = receive_[transfer.targets[i]];
-      if (port.until > now) return port.until;
-      if (transfer.writes[i] == 0) continue;
-      const Port &other = send_[transfer.targets[i]];
-      if ((other.mask & transfer.writes[i]) != 0 && other.until > now) return other.until;
+  std::int64_t busy_until(std::size_t job, std::int64_t now) const {
+    const Route &route = routes_[job];
+    const std::size_t own = send(route.source), back = receive(route.source);
+    if (until_[own] > now) return until_[own];
+    if (route.has_other && until_[send(partner(route.source))] > now) return until_[send(partner(route.source))];
+    if (until_[back] > now && (mask_[back] & work_[job].reads) != 0) return until_[back];
+    for (std::size_t t = route.first_target; t < route.end_target; ++t) {
+      const std::size_t to = receive(targets_[t]), other = send(targets_[t]);
+      if (until_[to] > now) return until_[to];
+      if (!writes_.empty() && (mask_[other] & writes_[t]) != 0 && until_[other] > now) return until_[other];
     }
     return now;
   }
 
-  void look(Port &port, std::int64_t now, std::vector<Candidate> &found) {
-    if (port.n_done * 2 > port.waiting.size()) {
-      port.waiting.erase(std::remove_if(port.waiting.begin(), port.waiting.end(),
-                                        [&](std::int32_t i) { return earliest_[i] == STARTED; }),
-                         port.waiting.end());
-      port.n_done = 0;
-    }
+  // Drops what has begun from the list of a port once that is most of it.
+  void shorten(std::size_t port) {
+    if (n_done_of_[port] * 2 <= end_waiting_[port] - first_waiting_[port]) return;
+    const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(first_waiting_[port]);
+    const auto last = waiting_.begin() + static_cast<std::ptrdiff_t>(end_waiting_[port]);
+    const auto end = std::remove_if(first, last, [&](std::int32_t i) { return earliest_of(i) == STARTED; });
+    end_waiting_[port] = static_cast<std::size_t>(end - waiting_.begin());
+    n_done_of_[port] = 0;
+  }
+
+  // Finds what waits for a port and can begin.
+  void look(std::size_t port, std::int64_t now) {
+    shorten(port);
     std::size_t n = 0;
-    for (const std::int32_t i : port.waiting) {
-      std::int64_t &earliest = earliest_[i];
+    for (std::size_t w = first_waiting_[port]; w < end_waiting_[port]; ++w) {
+      std::int64_t &earliest = earliest_of(waiting_[w]);
       if (earliest == STARTED) continue;
       if (++n > look_ahead_) return;
       if (earliest > now) continue;
-      const Transfer &transfer = transfers_[i];
-      const std::int64_t until = busy_until(transfer, now);
+      const auto job = static_cast<std::size_t>(waiting_[w]);
+      const std::int64_t until = busy_until(job, now);
       // What is found now is not looked at again before something else begins or time goes on.
       earliest = std::max(until, now + 1);
-      if (until > now) continue;
-      std::int64_t left = send_[transfer.source].left;
-      if (has_other(transfer)) left = std::max(left, send_[partner(transfer.source)].left);
-      for (const std::int32_t tile : transfer.targets) left = std::max(left, receive_[tile].left);
-      found.push_back({left, next_cycles(i), distance(transfer), i});
+      if (until <= now) found_.push_back(key_bits_ <= KEY_BITS ? key(job) | job : job);
     }
+  }
+
+  // Most that any port of a job has left to do.
+  std::int64_t most_left(std::size_t job) const {
+    std::int64_t most = 0;
+    each_port(routes_[job], [&](std::size_t port) { most = std::max(most, left_[port]); });
+    return most;
+  }
+
+  // Smaller for what begins first: whose busiest port has most left to do, then the longest; its number goes behind.
+  std::uint64_t key(std::size_t job) const {
+    const auto less = static_cast<std::uint64_t>(most_left_ - most_left(job));
+    const auto shorter = static_cast<std::uint64_t>(longest_ - work_[job].next_cycles());
+    return ((less << cycle_bits_) | shorter) << job_bits_;
+  }
+
+  // Puts what was found in order; only numbers are left of keys.
+  void order_found() {
+    if (key_bits_ <= KEY_BITS) {
+      sort_numbers(found_, spare_, key_bits_);
+      for (std::uint64_t &each : found_) each &= (std::uint64_t{1} << job_bits_) - 1;
+      return;
+    }
+    std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> order;
+    for (const std::uint64_t i : found_) order.emplace_back(-most_left(i), -work_[i].next_cycles(), i);
+    std::sort(order.begin(), order.end());
+    std::transform(order.begin(), order.end(), found_.begin(), [](const auto &each) { return std::get<2>(each); });
   }
 
   void start(std::int64_t now, const std::vector<std::int32_t> &fresh, Schedule &result) {
     found_.clear();
     for (const std::int32_t tile : fresh) {
       // A port that became free also lets the other port of its tile go on where both need one memory element.
-      if (send_[tile].until <= now) look(send_[tile], now, found_);
-      if (receive_[tile].until <= now) look(receive_[tile], now, found_);
+      if (until_[send(tile)] <= now) look(send(tile), now);
+      if (until_[receive(tile)] <= now) look(receive(tile), now);
     }
-    std::sort(found_.begin(), found_.end());
-    for (const Candidate &candidate : found_) {
-      const Transfer &transfer = transfers_[candidate.number];
-      if (const std::int64_t until = busy_until(transfer, now); until > now) {
-        earliest_[candidate.number] = until;
-        continue;
-      }
-      const std::int64_t n = cut_.n_parts(transfer), cycles = candidate.cycles, end = now + cycles;
-      std::int64_t &number = n_begun_[candidate.number];
-      result.parts.push_back({candidate.number, now, cycles, Cut::share(cut_.fragments(transfer), number, n)});
-      const bool is_last = ++number == n;
-      earliest_[candidate.number] = is_last ? STARTED : end;
-      n_done_ += is_last ? 1 : 0;
-      occupy(send_[transfer.source], end, cycles, transfer.reads, is_last);
-      if (has_other(transfer)) occupy(send_[partner(transfer.source)], end, cycles, 0, is_last);
-      for (std::size_t i = 0; i < transfer.targets.size(); ++i) {
-        occupy(receive_[transfer.targets[i]], end, cycles, transfer.writes[i], is_last);
-      }
-      ends_.push({end, candidate.number});
+    order_found();
+    for (const std::uint64_t i : found_) {
+      if (const std::int64_t until = busy_until(i, now); until > now)
+        earliest_[i] = until;
+      else
+        begin(i, now, result);
     }
   }
 
-  static void occupy(Port &port, std::int64_t end, std::int64_t cycles, std::uint64_t mask, bool is_last) {
-    port.until = end;
-    port.left -= cycles;
-    port.mask = mask;
-    port.n_done += is_last ? 1 : 0;
+  void begin(std::size_t job, std::int64_t now, Schedule &result) {
+    const Route &route = routes_[job];
+    Work &work = work_[job];
+    const std::int64_t cycles = work.next_cycles(), end = now + cycles;
+    const std::int64_t fragments = cut_.fragments(transfers_[static_cast<std::size_t>(work.transfer)]);
+    result.parts.push_back({work.transfer, now, cycles, Cut::share(fragments, work.n_begun, work.n_parts)});
+    const bool is_last = ++work.n_begun == work.n_parts;
+    earliest_[job] = is_last ? STARTED : end;
+    n_done_ += is_last ? 1 : 0;
+    each_port(route, [&](std::size_t port) {
+      until_[port] = end;
+      left_[port] -= cycles;
+      mask_[port] = 0;
+      n_done_of_[port] += is_last ? 1 : 0;
+    });
+    mask_[send(route.source)] = work.reads;
+    for (std::size_t t = route.first_target; !writes_.empty() && t < route.end_target; ++t)
+      mask_[receive(targets_[t])] = writes_[t];
+    ends_.push({end, job});
   }
 
-  // Cycles of a transfer's next part.
-  std::int64_t next_cycles(std::int32_t i) const {
-    return Cut::share(cut_.cycles(transfers_[i]), n_begun_[i], cut_.n_parts(transfers_[i]));
-  }
-
-  using End = std::pair<std::int64_t, std::int32_t>;
+  using End = std::pair<std::int64_t, std::size_t>;
+  static constexpr int KEY_BITS = 64;
 
   const std::vector<Transfer> &transfers_;
   std::int64_t n_tiles_;
   Cut cut_;
   std::size_t look_ahead_ = LOOK_AHEAD;
-  std::int32_t ring_ = 1;  // tiles up to the last one that takes part: how many a chip has beyond decides nothing
-  std::vector<Port> send_, receive_;
-  std::vector<std::int64_t> n_begun_;   // parts of every transfer
-  std::vector<std::int64_t> earliest_;  // when to look at a transfer again
-  std::vector<Candidate> found_;
+  std::vector<Route> routes_;
+  std::vector<Work> work_;
+  std::vector<std::int64_t> earliest_;  // when to look at each again
+  std::vector<std::int32_t> targets_;
+  std::vector<std::uint64_t> writes_;  // beside its targets; none if nobody's memory elements are known
+  // Of ports; what waits for one is in `waiting_` from its first to its end.
+  std::vector<std::int64_t> until_, left_;
+  std::vector<std::uint64_t> mask_;
+  std::vector<std::size_t> n_done_of_, first_waiting_, end_waiting_;
+  std::vector<std::int32_t> waiting_;
+  // What can begin: keys, or numbers of jobs where those do not fit.
+  std::vector<std::uint64_t> found_, spare_;
+  std::int64_t longest_ = 0, most_left_ = 0;
+  int job_bits_ = 0, cycle_bits_ = 0, key_bits_ = 0;
   std::size_t n_done_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
 };
