@@ -82,10 +82,9 @@ def _row(name: str, partials: str, executable: Executable, timed: int | None, n_
     report = executable.report()
     total = report.total_cycles
     products = [spec for spec in executable.plan.graph.operators if spec.kind in PRODUCTS]
-    macs = sum(spec.n_points for spec in products) / (PEAK_MACS * n_cores)
     limit = sum(_limit(spec, n_cores) for spec in products)
     moves = 1 - report.cycles.compute / total
-    shares = f"{macs / total:>5.0%} {moves:>5.0%}"
+    shares = f"{report.utilisation or 0.0:>5.0%} {moves:>5.0%}"
     return f"{name:<16} {partials:<8} {total:>11,} {timed or '-':>11} {round(limit):>9,} {shares}"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from t10.baselines.ansor import EVALUATIONS, Ansor
@@ -27,6 +27,7 @@ from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 from t10.report.energy import bytes_of_all_cores
 from t10.report.traffic import operator_traffic
+from t10.report.utilisation import utilisation
 
 Plan = ModulePlan | VgmPlan
 Planner = Callable[[Graph, ChipSpec, CostModel], Plan]
@@ -46,7 +47,8 @@ class Compared:
     """What a system makes of a model: modelled cycles, or why it does not fit (`reason`).
 
     `moved_bytes` are what the busiest core of every phase takes from others, `total_bytes` what all cores take;
-    `rotating` operators have more than one step; `by_operator` are cycles by name; `seconds` CPU time of planning.
+    `rotating` operators have more than one step; `by_operator` are cycles by name; `seconds` CPU time of planning;
+    `utilisation` is the part of the matrix engines' fastest rate that products come to.
     """
 
     system: str
@@ -60,6 +62,7 @@ class Compared:
     rotating: int = 0
     by_operator: Mapping[str, int] | None = None
     seconds: float = 0.0
+    utilisation: float | None = None
 
     @property
     def cycles(self) -> int:
@@ -126,7 +129,9 @@ def compared(graph: Graph, system: System, chip: ChipSpec, cost: CostModel) -> C
         spent = time.process_time() - start
         return Compared(system.name, len(graph.operators), f"{where}{error.message}", seconds=spent)
     known = _of_vgm(plan) if isinstance(plan, VgmPlan) else _of_plan(plan, chip, cost)
-    return Compared(system.name, len(graph.operators), **known, seconds=time.process_time() - start)
+    seconds = time.process_time() - start
+    made = Compared(system.name, len(graph.operators), **known, seconds=seconds)
+    return replace(made, utilisation=utilisation(graph.operators, made.cycles, chip))
 
 
 def _of_vgm(plan: VgmPlan) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Point(BaseModel):
     """A model on one chip: `setting` is what differs; where there is no plan, `reason` says why, and numbers are 0.
 
     `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
+    `utilisation` the part of the matrix engines' fastest rate that products come to (None without them, and in stages),
     `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
     that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
     request to its result, and `gap` is that of the time from one result to the next.
@@ -72,6 +73,7 @@ class Point(BaseModel):
     microseconds: float = 0.0
     moved_share: float = 0.0
     core_gbytes_per_second: float = 0.0
+    utilisation: float | None = None
     used_bytes: Size = 0
     gap: float = 0.0
     n_stages: Size = 0
@@ -198,6 +200,7 @@ def _of_report(report: Report) -> dict[str, Any]:
         "cycles": total,
         "microseconds": round(report.total_milliseconds * 1e3, 3),
         **_moved((report,), total),
+        "utilisation": report.utilisation,
         "used_bytes": report.peak_bytes,
         "n_stages": 1,
         "gap": round((report.optimality and report.optimality.gap) or 0.0, 5),

@@ -43,6 +43,19 @@ def test_totals_are_sums_over_the_operators() -> None:
     assert sum(op.share for op in built.operators) == pytest.approx(1, abs=1e-5)
 
 
+def test_products_come_to_a_part_of_the_engines_fastest_rate() -> None:
+    built = report()
+    # The engines of 16 cores do 64 f16 multiply-accumulates each: a product of 144 points, and an operator that is none.
+    matmul, other = built.operators
+    assert matmul.utilisation == round(144 / (matmul.cycles.total * 16 * 64), 6)
+    assert other.utilisation is None
+    assert built.utilisation == round(144 / (built.total_cycles * 16 * 64), 6)
+    assert f"engines      {built.utilisation:.1%}" in report_text(built)
+    without = build_report(two_operator_plan(), CHIP.model_copy(update={"matrix_units": ()}))
+    assert without.utilisation is None
+    assert "engines" not in report_text(without)
+
+
 def test_reports_are_read_without_the_planner() -> None:
     code = "import sys, t10.report; print('t10.plan.assemble' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

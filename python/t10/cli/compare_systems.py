@@ -18,6 +18,7 @@ from t10.cost.registry import cost_model, given
 from t10.errors import InputError
 from t10.frontend.importer import import_model
 from t10.report.columns import Column
+from t10.report.table import share_text
 
 ANSOR = "Ansor"
 COLUMNS = (
@@ -29,12 +30,13 @@ COLUMNS = (
     Column("cycles"),
     Column("of the first", rank=1),
     Column("moves", rank=2),
+    Column("of peak", rank=3),
     Column("KiB/core", rank=3),
     Column("rotate", rank=4),
 )
 HEADINGS = (
-    "chip", "batch", "partials", "system", "microseconds", "cycles", "of_the_first", "moved_share", "used_bytes",
-    "rotating", "n_operators", "reason",
+    "chip", "batch", "partials", "system", "microseconds", "cycles", "of_the_first", "moved_share", "utilisation",
+    "used_bytes", "rotating", "n_operators", "reason",
 )  # fmt: skip
 """Columns of the CSV file: numbers without separators and units."""
 
@@ -125,6 +127,7 @@ def _cells(case: _Case, found: Compared, first: Compared) -> tuple[str | int | f
         found.cycles,
         "" if first.reason else round(found.cycles / first.cycles, 4),
         round(found.transfer_cycles / max(found.cycles, 1), 4),
+        "" if found.utilisation is None else found.utilisation,
         found.peak_bytes,
         found.rotating,
         found.n_operators,
@@ -144,6 +147,7 @@ def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:
         f"{found.cycles:,}",
         ratio,
         f"{found.transfer_cycles / max(found.cycles, 1):.0%}",
+        share_text(found.utilisation),
         f"{found.peak_bytes / 1024:.0f}",
         f"{found.rotating} of {found.n_operators}",
     )

@@ -17,7 +17,7 @@ from t10.core.atomic import write_text
 from t10.errors import InputError
 from t10.report.columns import FittedTable
 from t10.report.sweep import sweep_plot
-from t10.report.table import joules_text
+from t10.report.table import joules_text, share_text
 from t10.sweep import Point, Setting, chips_of, csv_text, parse_varied, refused_point, settings_of, sweep
 
 POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
@@ -82,7 +82,9 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
     named = (name for name, _ in points[0].setting)
     has_energy = any(point.joules is not None for point in points)
     energy = ("energy",) if has_energy else ()
-    table = new_table(*named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "KiB/core", "gap", *energy)
+    table = new_table(
+        *named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "of peak", "KiB/core", "gap", *energy
+    )
     for point in points:
         values = [value for _, value in point.setting]
         if point.reason:
@@ -95,6 +97,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
             f"{point.cycles:,}",
             f"{point.moved_share:.0%}",
             f"{point.core_gbytes_per_second:.2f}",
+            share_text(point.utilisation),
             f"{point.used_bytes / 1024:.0f}",
             f"{point.gap:.2%}",
             *((joules_text(point.joules or 0.0),) if has_energy else ()),

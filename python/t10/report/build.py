@@ -16,6 +16,7 @@ from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
 from t10.report.pareto import front_plot
 from t10.report.traffic import operator_traffic
+from t10.report.utilisation import utilisation
 from t10.version import VERSION
 
 MILLISECONDS_PER_SECOND = 1000
@@ -38,7 +39,7 @@ def build_report(
     peaks = step_peaks(plan)
     idle_by_weight = {b.name: b.size_bytes for b in plan.buffers if b.name.startswith("idle:")}
     operators = tuple(
-        _operator(spec, planned, peak, idle_by_weight, total.total, chip.clock_hz)
+        _operator(spec, planned, peak, idle_by_weight, total.total, chip)
         for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
     )
     taken = _energies(plan, chip)
@@ -64,6 +65,7 @@ def build_report(
         n_timed_on_data=0 if timed_cycles is None else sum(map(_branches, plan.graph.operators)),
         total_milliseconds=milliseconds(total.total, chip.clock_hz),
         cycles=cycles_record(total),
+        utilisation=utilisation(plan.graph.operators, total.total, chip),
         peak_bytes=plan.peak_bytes,
         peak_operator="" if highest is None else operators[highest].name,
         capacity_bytes=plan.capacity_bytes,
@@ -140,7 +142,7 @@ def _operator(
     peak: int,
     idle_by_weight: Mapping[str, int],
     total: int,
-    clock_hz: float,
+    chip: ChipSpec,
 ) -> records.OperatorReport:
     active = planned.active
     idle = {f"idle:{operand.name}" for operand in spec.operands if operand.role == "weight"}
@@ -153,12 +155,13 @@ def _operator(
         n_sub_tasks=active.plan.n_sub_tasks,
         n_plans=len(front_plot(planned).front),
         cycles=cycles_record(active.cycles),
-        milliseconds=milliseconds(active.cycles.total, clock_hz),
+        milliseconds=milliseconds(active.cycles.total, chip.clock_hz),
         share=round(active.cycles.total / total, 6) if total else 0.0,
         active_bytes=active.active_bytes,
         idle_bytes=sum(idle_by_weight.get(name, 0) for name in idle),
         peak_bytes=peak,
         traffic_bytes=operator_traffic(spec, planned),
+        utilisation=utilisation((spec,), active.cycles.total, chip),
         partials=partials_type(spec),
         partials_error=allowed_error(spec, active.plan),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from t10.report.columns import Column, FittedTable
 from t10.report.records import EnergyReport, OperatorReport, Report
-from t10.report.table import KINDS, bytes_text, joules_text, milliseconds_text
+from t10.report.table import KINDS, bytes_text, joules_text, milliseconds_text, share_text
 
 COLUMNS = (
     Column("operator", is_folded=True, is_number=False),
@@ -71,10 +71,17 @@ def totals(a: Report, b: Report) -> tuple[tuple[str, str], ...]:
         ),
         ("cycles", f"{a.total_cycles:,} -> {b.total_cycles:,} ({change:+.2%})"),
         *((kind, f"{x:,} -> {y:,}") for kind, x, y in kinds if x or y),
+        *_utilisations(a.utilisation, b.utilisation),
         *_energies(a.energy, b.energy),
         ("peak per core", f"{bytes_text(a.peak_bytes)} -> {bytes_text(b.peak_bytes)}"),
         ("cost model", a.cost_model if a.cost_model == b.cost_model else f"{a.cost_model} -> {b.cost_model}"),
     )
+
+
+def _utilisations(a: float | None, b: float | None) -> Iterator[tuple[str, str]]:
+    """Yield what part of the matrix engines' fastest rate two runs come to, where one has products."""
+    if a is not None or b is not None:
+        yield "of peak", " -> ".join(share_text(each) or "none" for each in (a, b))
 
 
 def _energies(a: EnergyReport | None, b: EnergyReport | None) -> Iterator[tuple[str, str]]:

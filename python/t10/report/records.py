@@ -55,6 +55,11 @@ class EnergyReport(Record):
         return cls(**{kind: sum(getattr(each, kind) for each in known) for kind in kinds}) if known else None
 
 
+UTILISATION = (
+    "part of the matrix engines' fastest rate that its products come to; null without products or engines"
+)
+
+
 class OperatorReport(Record):
     """One operator of the program."""
 
@@ -78,6 +83,7 @@ class OperatorReport(Record):
     energy: Annotated[
         EnergyReport | None, Field(description="modelled, where the chip file has energies")
     ] = None
+    utilisation: Annotated[float | None, Field(ge=0, description=UTILISATION)] = None
     partials: Annotated[
         Kept,
         Field(description="type in which its sums of f16 are kept; empty: it has none"),
@@ -157,6 +163,7 @@ class Report(Record):
     ] = 0
     total_milliseconds: Annotated[float, Field(description="modelled")]
     cycles: Annotated[CyclesRecord, Field(description="modelled, by kind")]
+    utilisation: Annotated[float | None, Field(ge=0, description=UTILISATION)] = None
     peak_bytes: Annotated[
         Size, Field(description="most bytes of a core in use at once, reserved ones included")
     ]

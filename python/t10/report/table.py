@@ -69,6 +69,8 @@ def summary(report: Report) -> RenderableType:
             text = f"{text}; made-up data in {where} whose code branches on it"
         table.add_row("timed", text)
     table.add_row("", breakdown(report))
+    if report.utilisation is not None:
+        table.add_row("engines", f"{report.utilisation:.1%} of the fastest rate of the matrix engines")
     if report.optimality is not None:
         table.add_row("plan", optimality_text(report))
     sums = partials_text(report)
@@ -137,6 +139,7 @@ OPERATOR_COLUMNS = (
     Column("compute", rank=1),
     Column("move", rank=1),
     Column("GB/s", rank=4),
+    Column("of peak", rank=4),
     Column("energy", rank=4),
     Column("KiB/core"),
     Column("plans", rank=6),
@@ -144,7 +147,10 @@ OPERATOR_COLUMNS = (
 
 
 def operator_table(operators: Sequence[OperatorReport], title: str = "") -> FittedTable:
-    """Return one row per operator; GB/s are what its busiest core receives over the operator's time."""
+    """Return one row per operator.
+
+    GB/s are what its busiest core receives over the operator's time; products have a part of the engines' peak.
+    """
     has_energy = any(operator.energy is not None for operator in operators)
     table = FittedTable(tuple(c for c in OPERATOR_COLUMNS if has_energy or c.title != "energy"), title)
     for operator in operators:
@@ -160,11 +166,17 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
             f"{cycles.compute:,}",
             f"{cycles.total - cycles.compute - cycles.wait:,}",
             f"{gigabytes_per_second(operator):.2f}",
+            share_text(operator.utilisation),
             *energy,
             f"{operator.peak_bytes / 1024:.1f}",
             str(operator.n_plans),
         )
     return table
+
+
+def share_text(share: float | None) -> str:
+    """Return a part of the engines' peak, or nothing where there is none."""
+    return "" if share is None else f"{share:.1%}"
 
 
 def gigabytes_per_second(operator: OperatorReport) -> float:

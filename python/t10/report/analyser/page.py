@@ -158,6 +158,8 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
     timed = () if report.timed_cycles is None else (("cycles as emitted", f"{report.timed_cycles:,}"),)
     received = sum(report.traffic_bytes.model_dump().values())
     rate = received / max(report.total_milliseconds, 1e-9) / 1e6
+    share = report.utilisation
+    engines = () if share is None else (("of the engines' peak", f"{share:.1%}"),)
     energy = () if report.energy is None else (("modelled energy", energy_text(report.energy)),)
     return (
         ("modelled time", milliseconds_text(report.total_milliseconds)),
@@ -165,6 +167,7 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
         *timed,
         *energy,
         ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
+        *engines,
         ("busiest cores receive", f"{rate:.2f} GB/s"),
         ("peak per core", f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}"),
         ("weights", bytes_text(report.weight_bytes)),
