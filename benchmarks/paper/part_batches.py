@@ -214,8 +214,8 @@ without a tile or a copy. Roller holds a batch if its shares and the smallest al
 needs no planning; Ansor holds what Roller with split sums holds, whose shares and tiles it has. Ours, T10 as published
 and PopART are planned at the most that any system could hold, then at the next smaller batch, and so on (modelled, f16;
 memory does not depend on times); what does not fit is planned once more with a shift buffer of
-{SMALL_SHIFT_BUFFER_BYTES:,} bytes, which the error names. -: planning such batches took too long here. Models that are not listed were left out for the
-same reason.
+{SMALL_SHIFT_BUFFER_BYTES:,} bytes, which the error names. -: planning such batches took too long here. Models that are
+not listed were left out for the same reason.
 
 OPT-13B's batch 24 fits with that buffer alone, and its plan is slow: memory is full, and parts are computed in turn.
 

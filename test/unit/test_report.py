@@ -45,7 +45,7 @@ def test_totals_are_sums_over_the_operators() -> None:
 
 def test_products_come_to_a_part_of_the_engines_fastest_rate() -> None:
     built = report()
-    # The engines of 16 cores do 64 f16 multiply-accumulates each: a product of 144 points, and an operator that is none.
+    # Engines of 16 cores do 64 f16 multiply-accumulates each: a product of 144 points, and an operator that is none.
     matmul, other = built.operators
     assert matmul.utilisation == round(144 / (matmul.cycles.total * 16 * 64), 6)
     assert other.utilisation is None

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from support.codelet_runs import run_task
 
 from t10.codelets.compile import compile_task
-from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.codelets.count import cycles_of
+from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
 from t10.core.task import Task, TaskOperand
 
 N = 1024
@@ -71,7 +72,7 @@ def exact(name: str, x: NDArray[np.floating]) -> Doubles:
 
 def units_away(found: NDArray[np.floating], wanted: Doubles) -> float:
     """Return the largest distance in units of the last place of the type's exact result, denormals' where it is one."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         unit = np.spacing(np.abs(wanted).astype(found.dtype)).astype(np.float64)
     fits = np.isfinite(unit)
     return float((np.abs(found.astype(np.float64) - wanted)[fits] / unit[fits]).max())
@@ -101,6 +102,31 @@ def test_the_error_function_of_every_f16() -> None:
     assert units_away(found[is_number], exact("erf", x[is_number])) <= FIGURES["erf"].half
     assert np.isnan(found[~is_number]).all()
     assert (np.signbit(found) == np.signbit(x))[is_number].all()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "factor"), [("arith.divf", 1.4140625), ("arith.mulf", 0.70703125), ("arith.mulf", 1.19)]
+)
+def test_the_error_function_of_multiples_of_every_f16(opcode: str, factor: float) -> None:
+    """The multiple is part of the polynomial: 4 slots for four numbers less than an erf of a quotient."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    constant = float(np.float16(factor))
+    ops = (
+        ScalarOp("const", (), "f16", constant_text(constant)),
+        ScalarOp(opcode, (0, 1), "f16"),
+        ScalarOp("math.erf", (2,), "f16"),
+    )
+    operand = TaskOperand("f16", (1,), 8)
+    task = Task((x.size,), (operand,), operand, "none", ScalarFunction(1, ops, 3))
+    found = run_task(task, compile_task(task), inputs=[x]).found
+    is_number = ~np.isnan(x)
+    scaled = x.astype(np.float64) / constant if opcode == "arith.divf" else x.astype(np.float64) * constant
+    assert units_away(found[is_number], exact("erf", scaled[is_number])) <= 2.0
+    assert np.isnan(found[~is_number]).all()
+    assert (np.signbit(found) == np.signbit(x))[is_number & (x != 0)].all()
+    cycles = cycles_of(task)
+    assert cycles is not None
+    assert cycles < 2.6 * x.size
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16"])

@@ -22,9 +22,6 @@ from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 """Exponents whose power is a product, a root or a quotient."""
 
-MOST_SCALED = 4.0
-"""Factors up to which, and down to whose reciprocal, coefficients of a polynomial take on those of its argument."""
-
 TESTS = frozenset({"math.isnan", "math.isinf", "math.isfinite"})
 
 
@@ -92,9 +89,9 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
         exponent = b.op("arith.sitofp", operands[1], dtype="f32")
         return _in_f32(b, op.dtype, (operands[0], exponent), mathematics.powf)
     if op.opcode == "math.erf" and op.dtype == "f32":
-        return mathematics.erf_of_scaled(b, *_scaled(b, *operands))
-    if op.dtype == "f16" and op.opcode in mathematics.IN_HALF:
-        return mathematics.IN_HALF[op.opcode](b, *operands)
+        return mathematics.erf_of_scaled(b, *_scaled(b, operands[0], mathematics.FACTORS))
+    if op.opcode == "math.erf" and op.dtype == "f16":
+        return mathematics.erf_of_scaled_in_half(b, *_scaled(b, operands[0], mathematics.FACTORS_IN_HALF))
     emit = mathematics.FOR_HALF.get(op.opcode) if op.dtype == "f16" else None
     emit = emit or mathematics.UNARY.get(op.opcode) or mathematics.BINARY.get(op.opcode)
     if emit is not None:
@@ -120,15 +117,16 @@ def _constant(b: FunctionBuilder, value: int) -> float | None:
     return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
 
 
-def _scaled(b: FunctionBuilder, x: int) -> tuple[int, float]:
-    """Return a value and a factor near 1 whose product is x: where it is a multiple of another one, that."""
+def _scaled(b: FunctionBuilder, x: int, factors: mathematics.Factors) -> tuple[int, float]:
+    """Return a value and a factor whose product is x: a value of which x is a multiple by one of `factors`, or x."""
     op = b.ops[x - b.n_inputs] if x >= b.n_inputs else None
     if op is None or op.opcode not in ("arith.mulf", "arith.divf"):
         return x, 1.0
     constant = _constant(b, op.operands[1])
-    if constant is None or not 1.0 / MOST_SCALED <= abs(constant) <= MOST_SCALED:
+    factor = constant if not constant or op.opcode == "arith.mulf" else 1.0 / constant
+    if factor is None or not any(least <= factor <= most for least, most in factors):
         return x, 1.0
-    return op.operands[0], constant if op.opcode == "arith.mulf" else 1.0 / constant
+    return op.operands[0], factor
 
 
 def _constant_power(b: FunctionBuilder, x: int, exponent: float | None) -> int | None:

@@ -16,8 +16,12 @@ Emit = Callable[..., int]
 # erf(x) = tanh(x P(x^2)); the polynomial is positive for every x^2, so that the argument of tanh grows without bound.
 ERF_BY_TANH = (1.128379225730896, 0.10276973247528076, -0.00019444295321591198, -0.0006160042248666286,
                8.522569987690076e-05, -4.948980858898722e-06, 4.468452630135289e-08, 4.733932801315177e-09)  # fmt: skip
-ERF_IN_HALF = (0.12841796875, 0.1011962890625)
-"""erf(x) = tanh(x + x Q(x^2)) in f16: the large summand x is exact, so that little of what Q rounds is left."""
+ERF_IN_HALF = (1.12841796875, 0.1011962890625)
+"""erf(x) = tanh(x + x Q(x^2)) in f16, 1 + Q the polynomial: x is exact and larger, little of what Q rounds is left."""
+Factors = tuple[tuple[float, float], ...]
+FACTORS: Factors = ((-4.0, -0.25), (0.25, 4.0))
+FACTORS_IN_HALF: Factors = ((0.7, 1.2),)
+"""Factors of x that the coefficients take on, from the least to the greatest of each range; Q stays small in f16."""
 ARC_TANGENT = (-0.3333294093608856, 0.19977329671382904, -0.13872846961021423, 0.0803603082895279)
 ARC_SINE = (
     0.16666753590106964,
@@ -51,9 +55,13 @@ def erf_of_scaled(b: FunctionBuilder, x: int, factor: float) -> int:
     return b.op("math.tanh", b.multiply(x, b.polynomial(b.multiply(x, x), coefficients)))
 
 
-def erf_in_half(b: FunctionBuilder, x: int) -> int:
-    """Add the error function of x in f16; largest error over all numbers of f16: 1.51 units of the last place."""
-    more = b.multiply(x, b.polynomial(b.multiply(x, x), ERF_IN_HALF))
+def erf_of_scaled_in_half(b: FunctionBuilder, x: int, factor: float) -> int:
+    """Add the error function of x times a factor in `FACTORS_IN_HALF`, in f16.
+
+    Largest error over all numbers of f16: 1.51 units of the last place, 2 with another factor than 1.
+    """
+    linear, cubic = (each * factor ** (2 * i + 1) for i, each in enumerate(ERF_IN_HALF))
+    more = b.multiply(x, b.polynomial(b.multiply(x, x), (linear - 1.0, cubic)))
     return b.op("math.tanh", b.add(x, more))
 
 
@@ -399,8 +407,6 @@ def fma(b: FunctionBuilder, x: int, y: int, z: int) -> int:
     return b.add(b.multiply(x, y), z)
 
 
-IN_HALF: dict[str, Emit] = {"math.erf": erf_in_half}
-"""Functions that are computed in f16."""
 FOR_HALF: dict[str, Emit] = {
     "arith.remf": remainder_for_half, "math.sin": sin_for_half, "math.cos": cos_for_half,
     "math.tan": tan_for_half,
