@@ -43,6 +43,7 @@ from t10.plan.joint.solve import MOST_WORK, Solution, solve
 from t10.plan.movement import arrivals
 from t10.plan.options import Method
 from t10.plan.schedule import sum_of_cycles
+from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.verify import verify_module
 
 CHIP = load_chip("test-16")
@@ -106,6 +107,15 @@ def test_a_settled_choice_costs_what_its_plan_costs(graph: Graph) -> None:
         rows = made.random_rows(number)
         made.settled(rows)
         assert made.planner.selection(made.room_bytes).cycles(rows) == sum_of_cycles(made.assembled(rows))
+
+
+@pytest.mark.parametrize("name", ["test-2x4", "test-4x16", "test-ring", "test-mesh"])
+def test_states_number_their_cores_as_they_are_priced(name: str) -> None:
+    """Partial sums pass links or do not, as cores are numbered."""
+    made = planning(specs.mlp_graph(16, (128, 128, 128)), load_chip(name))
+    for spec, found in zip(made.context.graph.operators, made.planner.states, strict=True):
+        prices = evaluate_plans(spec, made.context.cost, [state.plan for state in found])
+        assert [state.cycles.reduce for state in found] == prices.reduce.tolist()
 
 
 @pytest.mark.sampled(3)

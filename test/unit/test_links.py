@@ -26,6 +26,7 @@ from t10.cost.exchange import exchange_rates
 from t10.driver import compile
 from t10.errors import InputError
 from t10.plan.options import PlanOptions
+from t10.plan.schedule import plan_module, sum_of_cycles
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.laid_out import laid_out, link_cycles
 from t10.plan.search.operator import search_operator
@@ -278,3 +279,14 @@ def test_a_level_without_links_changes_no_plan() -> None:
     path = MODELS / "mlp.onnx"
     whole = chip_of("test-16", levels=(Level(name="core", count=16),))
     assert compile(path, chip=whole).plan == compile(path, chip="test-16").plan
+
+
+@pytest.mark.parametrize(("name", "part"), [("test-2x16", "test-16"), ("test-2x4", "test-4")])
+def test_a_chain_is_no_slower_on_more_chips(name: str, part: str) -> None:
+    """Sums over links may take longer than those of fewer cores: such plans must look as slow as they are."""
+    chain = specs.mlp_graph(16, (128, 128, 128, 128, 128))
+    cycles = {
+        chip.name: sum_of_cycles(plan_module(chain, chip, None, None, IpuCostModel(chip)))
+        for chip in map(load_chip, (name, part))
+    }
+    assert cycles[name] <= cycles[part]

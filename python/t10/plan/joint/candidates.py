@@ -14,9 +14,11 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
+from t10.core.costs import links_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.links import Links
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
 from t10.core.part_lengths import whole_lengths
@@ -29,11 +31,10 @@ from t10.plan.fronts.parallel_map import Work, make_all
 from t10.plan.memory.levels import spread_cores
 from t10.plan.movement.fetch import contiguous_runs
 from t10.plan.options import PlanOptions
-from t10.plan.search.alignment import align_pace
-from t10.plan.search.evaluate import evaluate
+from t10.plan.search.evaluate import evaluate, placed_plan
 from t10.plan.search.listed import limits_bytes
 from t10.plan.search.pareto import Front
-from t10.plan.search.placement import fastest_axes, place
+from t10.plan.search.placement import fastest_axes
 from t10.plan.search.space import candidate_partitions
 from t10.plan.search.unrotated import no_rotation
 
@@ -67,10 +68,12 @@ class Reading:
 class Listed:
     """The plans without rotation of an operator that may fit, one entry each, those whose sums are whole last.
 
-    `cycles` are those without what moves before them: bounds, counted where `is_counted`.
+    `cycles` are those without what moves before them: bounds, counted where `is_counted`. Cores lie as `links` are
+    least busy, as they are priced.
     """
 
     spec: OperatorSpec
+    links: Links | None
     rows: Ints
     is_whole: Bools
     cycles: Ints
@@ -94,7 +97,7 @@ class Listed:
         """Return a plan by its number, None where its cores cannot be numbered."""
         f_op = tuple(self.rows[number].tolist())
         ft = tuple((1,) * len(f_op) for _ in self.spec.rotatable)
-        plan = place(self.spec, f_op, ft, align_pace(self.spec, f_op, ft))
+        plan = placed_plan(self.spec, f_op, ft, self.links)
         return replace(plan, reduce="all") if plan is not None and self.is_whole[number] else plan
 
     def count(self, cost: CostModel, numbers: Ints) -> None:
@@ -215,7 +218,7 @@ def _listed(
     least = evaluate(spec, least_costs(cost), rows, no_rotation(spec, len(rows)), is_whole)
     fits = least.active_bytes <= limits_bytes(chip)[0]
     cycles = (least.cycles - least.relayout)[fits]
-    return Listed(spec, rows[fits], is_whole[fits], cycles, np.zeros(len(cycles), np.bool_))
+    return Listed(spec, links_of(cost), rows[fits], is_whole[fits], cycles, np.zeros(len(cycles), np.bool_))
 
 
 def in_pairs(spec: OperatorSpec, chip: ChipSpec, rows: Ints) -> Ints:

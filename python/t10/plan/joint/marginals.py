@@ -143,7 +143,8 @@ class Marginals:
     def best(self, step: int, most: int, *, of_each_size: bool) -> list[CostedPlan]:
         """Return at most so many plans of least marginals, counted, and the best of each size of a grid if asked for.
 
-        Sizes are powers of two of cores, rounded up: what moves is estimated, and fewer cores receive fewer runs. If
+        Sizes are powers of two of cores, rounded up, and what passes no link is of a size of its own: what moves is
+        estimated, and fewer cores receive fewer runs. If
         other operators read an input as this one lays it out, those cut along a single axis count besides.
         """
         found = self.by_step[step]
@@ -174,7 +175,9 @@ class Marginals:
         found = self.by_step[step]
         assert found is not None
         kinds: Ints = np.frexp(found.cores - 0.5)[1]
-        rows = found.listed.rows
+        rows, links = found.listed.rows, found.listed.links
+        if links is not None:
+            kinds = 2 * kinds + (found.cores <= links.least_cores)
         if step in self._deciding and found.listed.spec.axes:
             along = np.where((rows > 1).sum(axis=1) == 1, rows.argmax(axis=1) + 1, 0)
             kinds = kinds * (rows.shape[1] + 1) + along
