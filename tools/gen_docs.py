@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from docstring_tables import packages_table, scripts_table
 
 from t10.artefact import manifest_schema
+from t10.chip.schema import chip_schema
 from t10.cli.help_page import command_tables
 from t10.codelets.user.declaration import codelets_schema
 from t10.conformance.document import operators_page
@@ -57,6 +58,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     yield docs / "program.schema.json", json_text(program_schema())
     yield docs / "pins.schema.json", json_text(pins_schema())
     yield docs / "codelets.schema.json", json_text(codelets_schema())
+    yield docs / "chip.schema.json", json_text(chip_schema())
     cli = docs / "cli.md"
     yield cli, with_regions(cli.read_text(encoding="utf-8"), command_tables())
     layout = docs / "layout.md"

@@ -85,8 +85,8 @@ def row_of(chip: str, cost_model: str, model: str, batch: int, found: Compared, 
     status = f"does not fit: {found.reason}" if found.reason else "ok"
     return Row(
         chip, cost_model, model, batch, found.system, status, found.n_operators, found.compute_cycles,
-        found.transfer_cycles, found.moved_bytes, found.total_bytes, found.peak_bytes, found.rotating,
-        weight_bytes,
+        found.transfer_cycles + found.wait_cycles, found.moved_bytes, found.total_bytes, found.peak_bytes,
+        found.rotating, weight_bytes,
     )  # fmt: skip
 
 

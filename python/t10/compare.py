@@ -46,9 +46,10 @@ class System:
 class Compared:
     """What a system makes of a model: modelled cycles, or why it does not fit (`reason`).
 
-    `moved_bytes` are what the busiest core of every phase takes from others, `total_bytes` what all cores take;
-    `rotating` operators have more than one step; `by_operator` are cycles by name; `seconds` CPU time of planning;
-    `utilisation` is the part of the matrix engines' fastest rate that products come to.
+    `transfer_cycles` are those of exchanges, `wait_cycles` of waiting for off-chip memory. `moved_bytes` are what the
+    busiest core of every phase takes from others, `total_bytes` what all cores take; `rotating` operators have more
+    than one step; `by_operator` are cycles by name; `seconds` CPU time of planning; `utilisation` is the part of the
+    matrix engines' fastest rate that products come to.
     """
 
     system: str
@@ -56,6 +57,7 @@ class Compared:
     reason: str = ""
     compute_cycles: int = 0
     transfer_cycles: int = 0
+    wait_cycles: int = 0
     moved_bytes: int = 0
     total_bytes: int = 0
     peak_bytes: int = 0
@@ -67,7 +69,7 @@ class Compared:
     @property
     def cycles(self) -> int:
         """Return all cycles."""
-        return self.compute_cycles + self.transfer_cycles
+        return self.compute_cycles + self.transfer_cycles + self.wait_cycles
 
 
 def _ours(options: PlanOptions) -> Planner:
@@ -147,12 +149,13 @@ def _of_vgm(plan: VgmPlan) -> dict[str, Any]:
 
 def _of_plan(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> dict[str, Any]:
     cycles = [each.active.cycles for each in plan.operators]
-    compute = sum(each.compute for each in cycles)
+    compute, wait = sum(each.compute for each in cycles), sum(each.wait for each in cycles)
     pairs = zip(plan.graph.operators, plan.operators, strict=True)
     traffic = [operator_traffic(spec, each) for spec, each in pairs]
     return {
         "compute_cycles": compute,
-        "transfer_cycles": sum(each.total for each in cycles) - compute,
+        "transfer_cycles": sum(each.total for each in cycles) - compute - wait,
+        "wait_cycles": wait,
         "moved_bytes": sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic),
         "total_bytes": sum(bytes_of_all_cores(plan, chip, cost)),
         "peak_bytes": plan.peak_bytes,

@@ -56,7 +56,7 @@ class Varied:
 class Point(BaseModel):
     """A model on one chip: `setting` is what differs; where there is no plan, `reason` says why, and numbers are 0.
 
-    `chip` is a digest of the whole chip. `moved_share` is the share of cycles in which nothing is computed,
+    `chip` is a digest of the whole chip. `moved_share` is the share of cycles that exchanges take,
     `utilisation` the part of the matrix engines' fastest rate that products come to (None without them, and in stages),
     `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
     that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
@@ -224,13 +224,18 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
 
 
 def _moved(reports: Sequence[Report], total: int) -> dict[str, float]:
-    """Return in which part of the cycles nothing is computed, and the rate at which the busiest cores then receive."""
-    computing = sum(report.cycles.compute for report in reports)
-    seconds = sum((each.total_cycles - each.cycles.compute) / each.chip.clock_hz for each in reports)
+    """Return which part of the cycles exchanges take, and the rate at which the busiest cores then receive.
+
+    Off-chip memory is waited for, which no exchange does.
+    """
+    others = [report.cycles.compute + report.cycles.wait for report in reports]
+    seconds = sum(
+        (each.total_cycles - other) / each.chip.clock_hz for each, other in zip(reports, others, strict=True)
+    )
     traffic = [report.traffic_bytes for report in reports]
     n_moved = sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic)
     return {
-        "moved_share": round(1 - computing / max(total, 1), 4),
+        "moved_share": round(1 - sum(others) / total, 4) if total else 0.0,
         "core_gbytes_per_second": round(n_moved / seconds / 1e9, 3) if seconds else 0.0,
     }
 

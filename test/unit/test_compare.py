@@ -112,6 +112,22 @@ def test_a_table_cuts_nothing_off_and_says_what_it_leaves_out(width: int) -> Non
     assert ("left out, for a width of" in text) == (width < 120)
 
 
+def test_what_waits_for_off_chip_memory_is_told_apart_from_what_moves() -> None:
+    report = build_report(two_operator_plan(), CHIP)
+    assert "wait" not in shown(operator_table(report.operators), 120)
+    cycles = report.operators[0].cycles
+    waiting = cycles.model_copy(update={"wait": 7000, "total": cycles.total + 7000})
+    first = report.operators[0].model_copy(update={"cycles": waiting})
+    lines = shown(operator_table((first, *report.operators[1:])), 120).splitlines()
+    rows = [[cell.strip() for cell in line.replace("┃", "│").split("│")[1:-1]] for line in lines]
+    title, *others = (row for row in rows if row)
+    by_title = [dict(zip(title, row, strict=True)) for row in others]
+    assert [row["wait"] for row in by_title] == ["7,000", "0"]
+    for row in by_title:
+        parts = (int(row[kind].replace(",", "")) for kind in ("compute", "move", "wait"))
+        assert sum(parts) == int(row["cycles"].replace(",", ""))
+
+
 def test_columns_are_left_out_by_rank() -> None:
     table = FittedTable(
         (Column("name", is_folded=True), Column("kept"), Column("first", 2), Column("then", 1))

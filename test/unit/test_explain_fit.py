@@ -144,6 +144,16 @@ def test_the_smallest_plan_and_a_smaller_batch_are_tried() -> None:
     assert any("a shift buffer of 1,024" in line for line in tried)
 
 
+def test_other_chips_are_listed_with_the_memory_that_they_have() -> None:
+    lines = explained(LAYERS, chip_with(200_000)).details
+    chips = [line for line in lines if line.startswith("  --chip ")]
+    assert len(chips) > 3
+    for line in chips:
+        name = line.split()[1].removesuffix(":")
+        assert f" of {load_chip(name).sram_bytes:,} bytes, " in line
+    assert not any(" of 200,000" in line for line in lines)
+
+
 @pytest.mark.slow
 def test_wide_floats_are_a_lever_where_there_are_any() -> None:
     wide = specs.mlp_graph(64, (1024,) * 5, "f32")

@@ -21,7 +21,10 @@ import t10
 from t10.chip import load_chip
 from t10.cli.arguments import parse
 from t10.cli.options import chip_of
+from t10.compare import SYSTEMS, compared, graph_for
+from t10.core.partials import Partials
 from t10.core.schedule import Fetch, ModulePlan
+from t10.cost.registry import DEFAULT_COST_MODEL, cost_model
 from t10.dialect.mlir import ir
 from t10.emit.target import check_target
 from t10.errors import InputError, SimTrap
@@ -34,6 +37,7 @@ from t10.plan.prefetch.bound import Weight, bound_cycles
 from t10.plan.prefetch.paper import Group, double_buffered
 from t10.plan.prefetch.run import Step, best_kept, run
 from t10.plan.verify.module import verify_module
+from t10.sweep import plan_point
 
 WIDTH, LAYERS = 256, 5
 CHIP = "test-4:sram_bytes=147456,hbm_bandwidth="
@@ -381,3 +385,23 @@ def test_waiting_for_off_chip_memory_is_named_where_it_takes_most(by_rate: dict[
     assert any(
         "waiting for weights from off-chip memory: more bandwidth" in reason for reason in choice.reasons
     )
+
+
+def test_waiting_for_off_chip_memory_is_no_exchange(path: Path, by_rate: dict[str, t10.Executable]) -> None:
+    chip = load_chip(f"{CHIP}4 GB/s")
+    report = by_rate["4 GB/s"].report()
+    cycles = report.cycles
+    assert cycles.wait > 0
+    moved = cycles.total - cycles.compute - cycles.wait
+    point = plan_point(str(path), chip, {}, ())
+    assert point.moved_share == round(moved / cycles.total, 4)
+    received = sum(report.traffic_bytes.model_dump().values())
+    assert point.core_gbytes_per_second == round(received / (moved / chip.clock_hz) / 1e9, 3)
+    graph = graph_for(import_model(path), chip, joins=True, partials=Partials())
+    found = compared(graph, SYSTEMS["ours"], chip, cost_model(DEFAULT_COST_MODEL, chip))
+    assert (found.cycles, found.compute_cycles, found.wait_cycles) == (
+        cycles.total,
+        cycles.compute,
+        cycles.wait,
+    )
+    assert found.transfer_cycles == moved

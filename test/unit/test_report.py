@@ -71,6 +71,19 @@ def test_memory_is_what_the_buffers_say() -> None:
     assert built.weight_bytes == 6 * 6 * 4
 
 
+def test_weights_that_rest_one_after_the_other_count_once() -> None:
+    plan = two_operator_plan()
+    (at_rest,) = (buffer for buffer in plan.buffers if buffer.name == "idle:b")
+    others = tuple(buffer for buffer in plan.buffers if buffer != at_rest)
+    first, second = (
+        replace(at_rest, first=0, last=0),
+        replace(at_rest, name="idle:w", first=1, last=1, size_bytes=40),
+    )
+    built = build_report(replace(plan, buffers=(*others, first, second)), CHIP)
+    assert built.idle_bytes == 40
+    assert report().idle_bytes == 24
+
+
 def shifted(plan: OperatorPlan, *arrivals: Arrival) -> int:
     """Return the bytes that the first operator's shifts bring to a core under a plan."""
     spec, layout = two_operator_plan().graph.operators[0], two_operator_plan().operators[0].output_layout

@@ -90,7 +90,9 @@ def test_a_combination_that_is_no_chip_is_a_row_without_numbers(
     words = ["sweep", str(MODEL), "--chip", "test-4", "--no-cache", "-o", str(tmp_path)]
     assert main([*words, "--vary", "sram_bytes=8KiB,624KiB,8 KiB"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("no such chip") == 2
+    table, below = shown.split("sram_bytes=8KiB and 1 more: no such chip: ")
+    assert table.count("no such chip") == 2
+    assert below.startswith("sram_bytes = 8192 is too little")
     with (tmp_path / "sweep.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["sram_bytes"] for row in rows] == ["8KiB", "624KiB", "8 KiB"]
@@ -98,6 +100,18 @@ def test_a_combination_that_is_no_chip_is_a_row_without_numbers(
     assert {rows[0][name] for name in rows[0]} - {"8KiB", rows[0]["reason"]} == {""}
     assert int(rows[1]["cycles"]) > 0
     assert main([*words, "--vary", "sram_bytes=8KiB"]) == 2
+
+
+def test_every_reason_is_said_once_below_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-2x4", "--no-cache", "-o", str(tmp_path)]
+    assert main([*words, "--vary", "n_cores=8,9,7", "--vary", "sync_cycles=90,100"]) == 0
+    below = [line for line in capsys.readouterr().out.splitlines() if line.startswith("n_cores=")]
+    assert below == [
+        f"n_cores={n},sync_cycles=90 and 1 more: no such chip: n_cores = {n}, but the counts of levels make 8"
+        for n in (9, 7)
+    ]
 
 
 @pytest.mark.slow

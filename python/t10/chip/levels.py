@@ -8,16 +8,18 @@ from math import prod
 from operator import mul
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t10.chip.refusals import unsuitable
-from t10.chip.units import Plain, bytes_per_second, plausible_rate
+from t10.chip.units import Plain, rate_field
 from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
 
 MOST_LEVELS = 8
 MOST_CYCLES = 1 << 20
 MOST_RATE = 1 << 20
 """Bytes that a link may pass in a cycle."""
+MOST_BYTES_PER_SECOND = 1e14
+"""Far above any link."""
 MOST_PAIRS = 1 << 10
 """Groups that may each be linked with every other."""
 KEPT_LINKS = 64
@@ -44,18 +46,12 @@ class Level(BaseModel):
     link_bytes_per_second: Annotated[
         float,
         Field(ge=0, le=1e18, description="the same, or as 96 GB/s"),
-        BeforeValidator(bytes_per_second),
+        rate_field("link", MOST_BYTES_PER_SECOND),
     ] = 0
     latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop"), Plain] = 0
     multicast: Annotated[
         bool, Field(description="whether bytes that many want pass a link once; else once for each")
     ] = True
-
-    @field_validator("link_bytes_per_second")
-    @classmethod
-    def _is_plausible_rate(cls, value: float) -> float:
-        """Refuse what was meant in another unit."""
-        return plausible_rate(value, "link")
 
     @model_validator(mode="after")
     def _is_linked(self) -> Level:
@@ -100,12 +96,12 @@ class Level(BaseModel):
         """Return in words how its groups are linked."""
         if self.topology == "exchange":
             return "one exchange"
-        rate = (
+        passed = (
             f"{self.link_bytes_per_cycle:g} B/cycle"
             if self.link_bytes_per_cycle
             else f"{self.link_bytes_per_second / 1e9:g} GB/s"
         )
-        return f"{self.topology}, {rate} a link, {self.latency_cycles} cycles a hop"
+        return f"{self.topology}, {passed} a link, {self.latency_cycles} cycles a hop"
 
     @property
     def kind(self) -> Topology:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from t10.chip.units import Plain, bytes_per_second, plausible_rate
+from t10.chip.units import Plain, rate_field
 from t10.core.links import RATE_CYCLES
 from t10.core.off_chip import OffChip
 from t10.errors import InputError
 
 MEMORY_KEY, BANDWIDTH_KEY = "memory", "hbm_bandwidth"
 MOST_CHANNELS = 1 << 16
-
-
-def _plausible(rate: float) -> float:
-    """Refuse what was meant in another unit."""
-    return plausible_rate(rate, "memory")
+MOST_BYTES_PER_SECOND = 1e15
+"""Far above any memory; it may be that of all channels."""
 
 
 class OffChipMemory(BaseModel):
@@ -30,8 +27,7 @@ class OffChipMemory(BaseModel):
     bytes_per_second: Annotated[
         float,
         Field(gt=0, le=1e18, description="of a channel, or as 500 GB/s"),
-        AfterValidator(_plausible),
-        BeforeValidator(bytes_per_second),
+        rate_field("memory", MOST_BYTES_PER_SECOND),
     ]
     latency_cycles: Annotated[
         int, Field(ge=0, le=1 << 20, description="from when bytes are asked for until they arrive"), Plain
@@ -39,14 +35,14 @@ class OffChipMemory(BaseModel):
 
     def off_chip(self, clock_hz: float) -> OffChip:
         """Return it as the planner takes it."""
-        rate = self.channels * self.bytes_per_second / clock_hz * RATE_CYCLES
-        return OffChip(max(round(rate), 1), self.latency_cycles)
+        passed = self.channels * self.bytes_per_second / clock_hz * RATE_CYCLES
+        return OffChip(max(round(passed), 1), self.latency_cycles)
 
     @property
     def summary(self) -> str:
         """Return in words what it passes."""
-        rate = f"{self.channels * self.bytes_per_second / 1e9:g} GB/s in all"
-        return f"{self.channels} channels, {rate}, {self.latency_cycles} cycles latency"
+        in_all = f"{self.channels * self.bytes_per_second / 1e9:g} GB/s in all"
+        return f"{self.channels} channels, {in_all}, {self.latency_cycles} cycles latency"
 
 
 def with_bandwidth(fields: dict[str, Any]) -> dict[str, Any]:

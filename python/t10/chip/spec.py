@@ -13,7 +13,6 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
@@ -21,7 +20,7 @@ from t10.chip.energy import Energy
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.off_chip import OffChipMemory, with_bandwidth
 from t10.chip.refusals import unsuitable
-from t10.chip.units import Plain, hertz, n_bytes
+from t10.chip.units import Plain, clock_field, n_bytes
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.links import Links
 from t10.core.off_chip import OffChip
@@ -36,8 +35,6 @@ MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024
 MAP_FIELDS = ("element_bytes", "memory_base", "interleaved_base")
-LEAST_HERTZ = 1e6
-"""Less was meant in another unit."""
 Count = Annotated[int, Field(ge=1, le=MAX_NUMBER), Plain]
 Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(n_bytes)]
 Memory = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(n_bytes)]
@@ -119,7 +116,7 @@ class ChipSpec(BaseModel):
         BeforeValidator(n_bytes),
     ]
     clock_hz: Annotated[
-        float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), BeforeValidator(hertz)
+        float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), clock_field()
     ]
     exchange_bytes_per_cycle: Annotated[
         int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex"), Plain
@@ -192,14 +189,6 @@ class ChipSpec(BaseModel):
             n_cores = 1  # what is wrong is said, with its place, of the field itself
         return {**known, "n_cores": n_cores}
 
-    @field_validator("clock_hz")
-    @classmethod
-    def _is_plausible_clock(cls, value: float) -> float:
-        """Refuse what was meant in another unit."""
-        if value < LEAST_HERTZ:
-            raise ValueError(f"no chip is so slow, expected cycles per second: did you mean {value:g} GHz?")
-        return value
-
     @model_validator(mode="after")
     def _has_room(self) -> ChipSpec:
         """Refuse a chip without memory for data."""
@@ -218,7 +207,7 @@ class ChipSpec(BaseModel):
 
     @model_validator(mode="after")
     def _suits_levels(self) -> ChipSpec:
-        """Refuse cores that levels do not make up, exchanges of groups, and two rates of one engine."""
+        """Refuse cores that levels do not make up, exchanges of groups, and what is there twice."""
         if self.levels and n_cores_of(self.levels) != self.n_cores:
             raise unsuitable(
                 f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}",
@@ -229,10 +218,15 @@ class ChipSpec(BaseModel):
             raise unsuitable(
                 "levels: only the first may be an exchange, expected links between groups", "levels"
             )
-        pairs = [(unit.in_dtype, unit.acc_dtype) for unit in self.matrix_units]
-        if (twice := next((pair for pair in pairs if pairs.count(pair) > 1), None)) is not None:
+        names = [level.name for level in self.levels]
+        if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise unsuitable(
-                f"matrix_units: found {' -> '.join(twice)} twice, expected it once", "matrix_units"
+                f"levels: found the name {twice} twice, expected each level by its own", "levels"
+            )
+        pairs = [(unit.in_dtype, unit.acc_dtype) for unit in self.matrix_units]
+        if (same := next((pair for pair in pairs if pairs.count(pair) > 1), None)) is not None:
+            raise unsuitable(
+                f"matrix_units: found {' -> '.join(same)} twice, expected it once", "matrix_units"
             )
         return self
 

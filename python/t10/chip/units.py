@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
 BYTES = {
     "B": 1,
@@ -18,10 +20,6 @@ BYTES = {
 }
 HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 PER_SECOND = {f"{unit}/s": factor for unit, factor in BYTES.items()} | {"TB/s": 10**12}
-LEAST_BYTES_PER_SECOND = 1e6
-"""Less was meant in another unit."""
-FEW = 16
-"""Memories and links pass this many TB in a second at most: more were GB."""
 MOST = 1e18
 _NOT_FINITE = {"nan", "inf", "+inf", "-inf", "infinity", "-infinity"}
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
@@ -52,12 +50,76 @@ Plain = BeforeValidator(plain)
 """Of a field that takes numbers without a unit."""
 
 
-def plausible_rate(rate: float, of: str) -> float:
-    """Return bytes per second of a memory or link; raises ValueError where another unit was meant."""
-    if 0 < rate < LEAST_BYTES_PER_SECOND:
-        unit = "TB/s" if rate < FEW else "GB/s"
-        raise ValueError(f"no {of} is so slow, expected bytes per second: did you mean {rate:g} {unit}?")
-    return rate
+@dataclass(frozen=True, slots=True)
+class Plausible:
+    """What `of` a chip may pass in a second: less than `least`, or more than `most`, was meant in another unit.
+
+    `units` may have been meant, largest first; `unit` by who wrote one, but the wrong. What chips have lies in `usual`.
+    """
+
+    of: str
+    expected: str
+    units: Mapping[str, int]
+    unit: str
+    least: float
+    most: float
+    usual: tuple[float, float]
+
+    def check(self, value: float, written: object) -> None:
+        """Raise ValueError for what nobody builds, with what was probably meant; `written` is the value as given."""
+        if 0 < value < self.least:
+            raise ValueError(
+                f"no {self.of} is so slow, expected {self.expected}{self._meant(self._in_other_unit(written))}"
+            )
+        if value > self.most:
+            likely = [value / factor for factor in (1e3, 1e6, 1e9) if self._is_usual(value / factor)]
+            raise ValueError(
+                f"no {self.of} is so fast, expected {self._text(self.most)} at most"
+                f"{self._meant(self._text(likely[0]) if likely else '')}"
+            )
+
+    def _in_other_unit(self, written: object) -> str:
+        """Return the number that was written in the unit that was probably meant; nothing where none suits."""
+        found = _QUANTITY.fullmatch(written.strip()) if isinstance(written, str) else None
+        number = float(str(found[1] if found else written).replace("_", ""))
+        units = [*([self.unit] if found else []), *self.units]
+        usual = (unit for unit in units if self._is_usual(number * self.units[unit]))
+        return next((f"{number:g} {unit}" for unit in usual), "")
+
+    def _is_usual(self, value: float) -> bool:
+        return self.usual[0] <= value < self.usual[1]
+
+    def _text(self, value: float) -> str:
+        unit, factor = next((u, f) for u, f in self.units.items() if value >= f)
+        return f"{value / factor:g} {unit}"
+
+    @staticmethod
+    def _meant(text: str) -> str:
+        return f": did you mean {text}?" if text else ""
+
+    def validator(self, read: Callable[[object], object]) -> WrapValidator:
+        """Return the validator of a field; `read` gives the number of a text with a unit."""
+
+        def checked(written: object, field: ValidatorFunctionWrapHandler) -> float:
+            value = float(field(read(written)))
+            self.check(value, written)
+            return value
+
+        return WrapValidator(checked)
+
+
+def clock_field() -> WrapValidator:
+    """Return the validator of a clock in Hz."""
+    units = {"GHz": 10**9, "MHz": 10**6}
+    known = Plausible("chip", "cycles per second", units, "GHz", least=1e6, most=1e11, usual=(1e7, 1e10))
+    return known.validator(hertz)
+
+
+def rate_field(of: str, most: float) -> WrapValidator:
+    """Return the validator of the bytes per second of a memory or link."""
+    units = {"TB/s": 10**12, "GB/s": 10**9, "MB/s": 10**6}
+    known = Plausible(of, "bytes per second", units, "GB/s", least=1e6, most=most, usual=(1e8, 16e12))
+    return known.validator(bytes_per_second)
 
 
 def _stem(unit: str) -> str:

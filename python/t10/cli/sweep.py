@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 
@@ -21,6 +21,7 @@ from t10.report.table import joules_text, share_text
 from t10.sweep import Point, Setting, chips_of, csv_text, parse_varied, refused_point, settings_of, sweep
 
 POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
+MOST_REASONS = 8
 
 
 def run_sweep(arguments: Arguments) -> int:
@@ -63,8 +64,26 @@ def run_sweep(arguments: Arguments) -> int:
     write_text(folder / PLOT_FILE, sweep_plot(points, in_stages=bool(arguments.stages)))
     console = stdout(quiet=arguments.quiet)
     console.print(_table(points, in_stages=bool(arguments.stages)))
+    for line in _reasons(points, base):
+        say(console, line)
     say(console, f"wrote {folder}/: {POINTS_FILE}, {TABLE_FILE}, {PLOT_FILE}; times are modelled")
     return 0
+
+
+def _reasons(points: Sequence[Point], base: str) -> Iterator[str]:
+    """Yield why points have no numbers, each reason once, with the first chip that it is said of."""
+    chips: dict[str, list[str]] = {}
+    for point in points:
+        if point.reason:
+            changes = ",".join(f"{field}={value}" for field, value in point.setting)
+            # The chip's name would make every reason another.
+            reason = point.reason.replace(f"chip {base}{',' if ':' in base else ':'}{changes}: ", "", 1)
+            chips.setdefault(reason, []).append(changes)
+    for reason, said_of in [*chips.items()][:MOST_REASONS]:
+        more = f" and {len(said_of) - 1:,} more" if said_of[1:] else ""
+        yield f"{said_of[0]}{more}: {reason}"
+    if len(chips) > MOST_REASONS:
+        yield f"{len(chips) - MOST_REASONS:,} more reasons are in {TABLE_FILE}"
 
 
 @contextmanager

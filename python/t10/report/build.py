@@ -37,7 +37,8 @@ def build_report(
     """
     total = total_cycles(plan)
     peaks = step_peaks(plan)
-    idle_by_weight = {b.name: b.size_bytes for b in plan.buffers if b.name.startswith("idle:")}
+    at_rest = [b for b in plan.buffers if b.name.startswith("idle:")]
+    idle_by_weight = {b.name: b.size_bytes for b in at_rest}
     operators = tuple(
         _operator(spec, planned, peak, idle_by_weight, total.total, chip)
         for spec, planned, peak in zip(plan.graph.operators, plan.operators, peaks, strict=True)
@@ -70,7 +71,8 @@ def build_report(
         peak_operator="" if highest is None else operators[highest].name,
         capacity_bytes=plan.capacity_bytes,
         weight_bytes=sum(prod(w.shape) * size_bytes(w.dtype) for w in plan.graph.weights),
-        idle_bytes=sum(idle_by_weight.values()),
+        # Weights that are fetched from off-chip memory rest one after the other in the same bytes.
+        idle_bytes=max(bytes_in_use(at_rest).values(), default=0),
         traffic_bytes=_sum(tuple(operator.traffic_bytes for operator in operators)),
         energy=records.EnergyReport.added(taken),
         planner_seconds={stage: round(seconds, 3) for stage, seconds in (planner_seconds or {}).items()},

@@ -75,9 +75,7 @@ class OperatorReport(Record):
     milliseconds: Annotated[float, Field(description="modelled")]
     share: Annotated[float, Field(description="of the whole model's modelled cycles")]
     active_bytes: Annotated[Size, Field(description="bytes per core the operator holds while it runs")]
-    idle_bytes: Annotated[
-        Size, Field(description="bytes per core its weights take while other operators run")
-    ]
+    idle_bytes: Annotated[Size, Field(description="bytes per core its weights take while they are at rest")]
     peak_bytes: Annotated[Size, Field(description="bytes per core in use while it runs, everything counted")]
     traffic_bytes: Traffic
     energy: Annotated[
@@ -170,7 +168,13 @@ class Report(Record):
     peak_operator: Annotated[str, Field(description="where that is")] = ""
     capacity_bytes: Size
     weight_bytes: Annotated[Size, Field(description="bytes of all weights of the model, once")]
-    idle_bytes: Annotated[Size, Field(description="bytes per core of all idle weights")]
+    idle_bytes: Annotated[
+        Size,
+        Field(
+            description="most bytes per core of weights at rest at once; those from off-chip memory rest from their "
+            "fetch to their use"
+        ),
+    ]
     traffic_bytes: Annotated[Traffic, Field(description="sum over the operators")]
     energy: Annotated[EnergyReport | None, Field(description="sum over the operators, modelled")] = None
     planner_seconds: Annotated[

@@ -138,6 +138,7 @@ OPERATOR_COLUMNS = (
     Column("share"),
     Column("compute", rank=1),
     Column("move", rank=1),
+    Column("wait", rank=1),
     Column("GB/s", rank=4),
     Column("of peak", rank=4),
     Column("energy", rank=4),
@@ -150,12 +151,17 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
     """Return one row per operator.
 
     GB/s are what its busiest core receives over the operator's time; products have a part of the engines' peak.
+    Cycles that wait for off-chip memory, and energy, are shown where some operator has them.
     """
-    has_energy = any(operator.energy is not None for operator in operators)
-    table = FittedTable(tuple(c for c in OPERATOR_COLUMNS if has_energy or c.title != "energy"), title)
+    has = {
+        "energy": any(operator.energy is not None for operator in operators),
+        "wait": any(operator.cycles.wait for operator in operators),
+    }
+    table = FittedTable(tuple(c for c in OPERATOR_COLUMNS if has.get(c.title, True)), title)
     for operator in operators:
         cycles = operator.cycles
         energy = (joules_text(operator.energy.total),) if operator.energy is not None else ()
+        wait = (f"{cycles.wait:,}",) if has["wait"] else ()
         table.add_row(
             operator.name,
             operator.kind,
@@ -165,6 +171,7 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
             f"{operator.share:.1%}",
             f"{cycles.compute:,}",
             f"{cycles.total - cycles.compute - cycles.wait:,}",
+            *wait,
             f"{gigabytes_per_second(operator):.2f}",
             share_text(operator.utilisation),
             *energy,

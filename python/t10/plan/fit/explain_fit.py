@@ -132,7 +132,9 @@ def _tried_lines(case: Case, tried: list[Remedy]) -> list[str]:
     for remedy in tried:
         over = remedy.need_bytes - remedy.capacity_bytes
         verdict = "fits" if remedy.fits else f"{over:,} too many"
-        lines.append(f"  {remedy.change}: {remedy.need_bytes:,} bytes, {verdict}")
+        # Another chip may have another memory than the one that the lines above speak of.
+        of = f" of {remedy.capacity_bytes:,}" if remedy.capacity_bytes != case.chip.sram_bytes else ""
+        lines.append(f"  {remedy.change}: {remedy.need_bytes:,}{of} bytes, {verdict}")
     if batch_of(case.graph) is None:
         share = activation_bytes(case.graph, case.bound) / case.bound.n_bytes
         lines.append(f"  a smaller model input: {share:.0%} of what is held grows with it")
