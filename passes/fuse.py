@@ -25,6 +25,7 @@ from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.pad_arguments import pad_arguments
 from t10.passes.fusion.pad_columns import pad_columns
+from t10.passes.fusion.pad_prices import PadPrice
 from t10.passes.fusion.quotients import defer_quotients
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
@@ -253,7 +254,7 @@ def fuse_function(
 def _store(function: Any, graph: FusionGraph, chip: ChipSpec, padded: Partials | None) -> None:
     """Store tensors as products are fastest on a chip, with zeros where those of `padded` partials gain by them."""
     if padded is not None:
-        pad_arguments(function, graph, padded)
+        pad_arguments(function, graph, padded, PadPrice(graph, target_of(function, graph, chip)))
         pad_columns(function, graph)
     target = target_of(function, graph, chip)
     reorder(function, graph, target)

@@ -9,6 +9,9 @@ from t10.dialect.mlir import ir
 
 Entry = dict[str, Any]
 
+TYPES = frozenset({"f16", "f32"})
+"""Types of elements that the host appends zeros to."""
+
 
 def argument_entries(function: Any) -> list[Entry]:
     """Return the attributes of every argument by name."""

@@ -12,10 +12,9 @@ from t10.chip import ChipSpec
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
-from t10.passes.fusion.arguments import argument_entries
+from t10.passes.fusion.arguments import TYPES, argument_entries
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
 from t10.passes.fusion.narrow import is_handed_on_rounded, widened
-from t10.passes.fusion.pad_arguments import TYPES
 from t10.passes.fusion.product_prices import FEW_BOXES, CountedPrice, CountedProduct, Target, Tensor
 from t10.passes.read_graph import WEIGHT
 from t10.plan.memory.storage import (

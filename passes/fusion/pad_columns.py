@@ -23,13 +23,12 @@ from t10.core.dtypes import size_bytes
 from t10.core.products import WORD_BYTES
 from t10.dialect.elements import elements
 from t10.passes.bridge.tree import Index, Read, visit
-from t10.passes.fusion.arguments import argument_entries, set_argument_entries
+from t10.passes.fusion.arguments import TYPES, argument_entries, set_argument_entries
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, is_product
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.pad_arguments import (
     LEAST_TERMS,
     MOST_MORE,
-    TYPES,
     free_arguments,
     longer,
     n_reads,

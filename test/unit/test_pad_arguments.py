@@ -93,6 +93,29 @@ def channels(path: Path, n: int) -> Path:
     return image(path, channels=n)
 
 
+def one_channel(path: Path) -> Path:
+    """Write a convolution of an image in shades of grey."""
+    return image(path, channels=1)
+
+
+def depthwise(path: Path, dtype: Any = np.float16) -> Path:
+    """Write a convolution of every channel by itself."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], group=15, pads=[1] * 4)]
+    return model(path / "depthwise.onnx", {"x": (1, 15, 14, 14)}, {"w": (15, 1, 3, 3)}, nodes, dtype)
+
+
+def upscaled(path: Path, features: int = 3, kernel: int = 9) -> Path:
+    """Write a convolution of one channel within a network, with large windows and few features."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[kernel // 2] * 4),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Conv", ["c", "v"], ["y"], pads=[1] * 4),
+    ]
+    weights = {"w": (features, 1, kernel, kernel), "v": (16, features, 3, 3)}
+    return model(path / "upscaled.onnx", {"x": (1, 1, 32, 32)}, weights, nodes)
+
+
 def product(path: Path, k: int = 63, dtype: Any = np.float16, reader: str = "", m: int = 64) -> Path:
     """Write `x[m, k] * w[k, 48]`, and what else reads `x`."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
@@ -113,14 +136,14 @@ def joined(path: Path, order: tuple[str, str] = ("h", "x")) -> Path:
     return model(path / "joined.onnx", {"x": (64, 27)}, {"w": (27, 32), "v": (59, 32)}, nodes)
 
 
-def fused(path: Path) -> tuple[ReadModule, dict[str, NDArray[Any]]]:
+def fused(path: Path, chip: str = "ipu-mk2") -> tuple[ReadModule, dict[str, NDArray[Any]]]:
     """Return a model as it is fused, whose module computes what ONNX Runtime does, and the weights it came with."""
     imported = import_model(path)
     with imported.module.context:
-        Fuse().apply(imported.module)
+        Fuse(chip=chip).apply(imported.module)
         assert imported.module.operation.verify()
         text = str(imported.module)
-        Fuse().apply(imported.module)
+        Fuse(chip=chip).apply(imported.module)
         assert str(imported.module) == text
         read = read_graph(imported.module)
         inputs, expected = onnx_runtime(path)
@@ -153,6 +176,36 @@ def test_an_image_of_three_channels_has_four(dtype: Any, tmp_path: Path) -> None
     x, w = (values(read)[name] for name in ("x", "w"))
     assert (x.shape, x.padding, x.host_shape) == ((1, 32, 32, 4), (0, 1, 0, 0), (1, 3, 32, 32))
     assert (w.shape, w.padding, w.host_shape) == ((16, 3, 3, 4), (0, 1, 0, 0), weights["w"].shape)
+
+
+@pytest.mark.parametrize(("dtype", "n", "more"), [(np.float16, 1, 3), (np.float16, 2, 2), (np.float32, 1, 1)])
+def test_few_channels_become_a_word_where_that_pays(dtype: Any, n: int, more: int, tmp_path: Path) -> None:
+    """What is one element long has no axis in the product: zeros give it one."""
+    read, weights = fused(image(tmp_path, dtype, n, stride=1), "test-16")
+    x, w = (values(read)[name] for name in ("x", "w"))
+    assert (x.shape, x.padding, x.host_shape) == ((1, 32, 32, n + more), (0, more, 0, 0), (1, n, 32, 32))
+    assert (w.shape, w.padding, w.host_shape) == ((16, 3, 3, n + more), (0, more, 0, 0), weights["w"].shape)
+
+
+def test_five_features_become_eight_where_that_pays(tmp_path: Path) -> None:
+    read, _ = fused(product(tmp_path, 5), "test-16")
+    assert (values(read)["x"].padding, values(read)["x"].host_shape) == ((0, 3), (64, 5))
+
+
+def test_channels_by_themselves_become_words_beside_the_batch(tmp_path: Path) -> None:
+    """Zeros times zeros: no channel is multiplied by another's weights, which would make NaN of infinities."""
+    read, _ = fused(depthwise(tmp_path), "test-16")
+    assert (values(read)["x"].padding, values(read)["w"].padding) == ((3, 0, 0, 0), (0, 3, 0, 0))
+
+
+@pytest.mark.parametrize(("chip", "is_padded"), [("test-4", False), ("test-16", True)])
+def test_an_image_is_padded_to_a_word_where_memory_is_large(
+    chip: str, is_padded: bool, tmp_path: Path
+) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4)]
+    path = model(tmp_path / "large.onnx", {"x": (1, 1, 160, 160)}, {"w": (16, 1, 3, 3)}, nodes)
+    read, _ = fused(path, chip)
+    assert any(values(read)["x"].padding) == is_padded
 
 
 def test_sums_become_whole_blocks_and_weights_stand_in_them(tmp_path: Path) -> None:
@@ -214,7 +267,7 @@ def test_features_of_a_result_become_whole_words(tmp_path: Path) -> None:
 
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "whole words": (product, {"k": 64}),
-    "far more": (product, {"k": 5}),
+    "far more, within a network": (upscaled, {}),
     "read behind the product": (residual, {}),
     "read as weights twice": (residual, {"of": "w"}),
     "infinite around the image": (image, {"around": np.inf}),
@@ -224,7 +277,9 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "an output": (product, {"reader": "Identity"}),
     "not at the end": (joined, {"order": ("x", "h")}),
     "patches of whole words": (image, {"kernel": 8, "stride": 8}),
-    "one channel": (image, {"channels": 1}),
+    "channels by themselves, of f32": (depthwise, {"dtype": np.float32}),
+    "one channel in patches of whole words": (image, {"channels": 1, "kernel": 4, "stride": 4}),
+    "a column": (product, {"k": 1, "m": 128}),
     "four channels": (image, {"channels": 4}),
     "four columns": (colours, {"n": 4}),
     "two columns": (colours, {"n": 2}),
@@ -237,12 +292,12 @@ OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", list(OTHERS))
 def test_other_inputs_stay_as_they_are(name: str, tmp_path: Path) -> None:
     make, given = OTHERS[name]
-    read, _ = fused(make(tmp_path, **given))
+    read, _ = fused(make(tmp_path, **given), "test-16")
     assert not any(value.padding for value in values(read).values())
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("make", [image, product, joined, colours, scores])
+@pytest.mark.parametrize("make", [image, one_channel, depthwise, product, joined, colours, scores])
 def test_every_engine_computes_what_onnx_runtime_does(make: Any, tmp_path: Path) -> None:
     path = make(tmp_path)
     executable = t10.compile(path, chip="test-4", program=True)
@@ -279,14 +334,14 @@ def test_zeros_stand_where_nothing_is_whatever_the_input_begins_with(tmp_path: P
     assert np.isfinite(ran[1:]).all()
 
 
-@pytest.mark.parametrize("make", [channels, colours])
-def test_three_take_no_more_time_than_four(make: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("make", "n"), [(channels, 1), (channels, 2), (channels, 3), (colours, 3)])
+def test_few_take_no_more_time_than_four(make: Any, n: int, tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
-    three, four = (
-        t10.compile(make(path, n), chip="test-16", program=False).report().total_cycles
-        for path, n in ((tmp_path, 3), (tmp_path / "four", 4))
+    few, four = (
+        t10.compile(make(path, extent), chip="test-16", program=False).report().total_cycles
+        for path, extent in ((tmp_path, n), (tmp_path / "four", 4))
     )
-    assert three == four
+    assert few == four
 
 
 def test_a_document_keeps_padding(tmp_path: Path) -> None:
