@@ -26,7 +26,7 @@ from t10.passes.fusion.normalize import mark_products, normalize, resolve_gather
 from t10.passes.fusion.pad_arguments import pad_arguments
 from t10.passes.fusion.pad_columns import pad_columns
 from t10.passes.fusion.pad_prices import PadPrice
-from t10.passes.fusion.quotients import defer_quotients
+from t10.passes.fusion.quotients import defer_quotients, multiply_by_reciprocals
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
@@ -237,6 +237,7 @@ def fuse_function(
     if joins:
         stay_wide(graph)
         defer_quotients(graph)
+        multiply_by_reciprocals(graph)
     with function.location:
         narrow_sums(graph, is_narrow, rounds_parts)
         if joins:

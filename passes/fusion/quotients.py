@@ -18,7 +18,17 @@ from math import prod
 
 from t10.core.expression import AffineDim
 from t10.passes.bridge.affine import ZERO, axis_dim
-from t10.passes.bridge.tree import Accumulated, Apply, Read, Scalar, reads, rewrite, spelled, substitute_axes
+from t10.passes.bridge.tree import (
+    Accumulated,
+    Apply,
+    Constant,
+    Read,
+    Scalar,
+    reads,
+    rewrite,
+    spelled,
+    substitute_axes,
+)
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, is_rounded
 from t10.passes.fusion.views import axes_read
 
@@ -56,6 +66,31 @@ def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
         return Apply("arith.divf", (scalar, divisor_there), product.acc_type)
 
     graph.add(replace(product, epilogue=rewrite(product.epilogue or Accumulated(), leaf)))
+
+
+def multiply_by_reciprocals(graph: FusionGraph) -> None:
+    """Divide 1 by the sum of each row of a softmax, and multiply its elements by that: a division per row is left.
+
+    Sums are between 1 and the length of a row, so that no reciprocal overflows or vanishes. Only where nothing else
+    reads the sums, and of f32: what is rounded to f16 is divided in about the time of a product.
+    """
+    for nest in graph.nests():
+        quotient = nest.body
+        if not nest.is_elementwise or not isinstance(quotient, Apply) or quotient.opcode != "arith.divf":
+            continue
+        power, divisor = quotient.operands
+        total = graph.owner(divisor.value) if isinstance(divisor, Read) else None
+        if not isinstance(divisor, Read) or not isinstance(total, Nest) or not _is_below_one(graph, power):
+            continue
+        by_axis = _axes_of_sum(nest, total, divisor)
+        if by_axis is None or graph.only_user(total.result) is not nest:
+            continue
+        if spelled(substitute_axes(total.body, by_axis)) != spelled(power):
+            continue
+        graph.add(replace(nest, body=Apply("arith.mulf", (power, divisor), "f32")))
+        graph.add(
+            replace(total, epilogue=Apply("arith.divf", (Constant("1.0", "f32"), Accumulated()), "f32"))
+        )
 
 
 def _may_divide(nest: Nest, product: Nest) -> bool:

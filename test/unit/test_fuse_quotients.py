@@ -86,3 +86,27 @@ def test_quotients_stay_where_they_are(keys: int, depth: int, twice: bool, tmp_p
     attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys, depth, twice=twice)
     executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
     assert divides(executable) == ["softmax.div"]
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16])
+@pytest.mark.parametrize("on_tiles", [False, True])
+def test_rows_of_f32_are_multiplied_by_the_reciprocal_of_their_sum(
+    dtype: int, on_tiles: bool, tmp_path: Path
+) -> None:
+    """Nothing but the softmax reads its sums; what is rounded to f16 is divided."""
+    ports = [helper.make_tensor_value_info(name, dtype, (96, 97)) for name in "sp"]
+    node = helper.make_node("Softmax", ["s"], ["p"], name="softmax", axis=-1)
+    graph = helper.make_graph([node], "rows", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=on_tiles)
+    is_wide = dtype == TensorProto.FLOAT
+    assert divides(executable) == (["softmax.sum"] if is_wide else ["softmax.div"])
+    s = (np.random.default_rng(0).standard_normal((96, 97)) * 4).astype(np.float32 if is_wide else np.float16)
+    s[0], s[1, 3], s[2, ::2], s[3] = 0, 900, -65504, -30_000
+    found = run_on_tiles(executable, {"s": s}).outputs if on_tiles else executable.run({"s": s})
+    # A difference of 25 is rounded by up to 1e-6, which is what its exponential is off by.
+    rtol, atol = (2e-6, 1e-30) if is_wide else (2e-3, 1e-7)
+    np.testing.assert_allclose(found["p"], expected(s, np.eye(97)), rtol=rtol, atol=atol)
+    if is_wide:
+        assert executable.report().total_cycles < 8000
