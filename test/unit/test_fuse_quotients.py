@@ -110,3 +110,29 @@ def test_rows_of_f32_are_multiplied_by_the_reciprocal_of_their_sum(
     np.testing.assert_allclose(found["p"], expected(s, np.eye(97)), rtol=rtol, atol=atol)
     if is_wide:
         assert executable.report().total_cycles < 8000
+
+
+def test_sums_that_others_read_stay_sums(tmp_path: Path) -> None:
+    x, y, z = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", (6, 20)), ("y", (6, 20)), ("z", (6, 1)))
+    )
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["m"], axes=[1]),
+        helper.make_node("Sub", ["x", "m"], ["d"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("ReduceSum", ["e", "axes"], ["s"]),
+        helper.make_node("Div", ["e", "s"], ["y"]),
+        helper.make_node("Sqrt", ["s"], ["z"]),
+    ]
+    axes = helper.make_tensor("axes", TensorProto.INT64, [1], [1])
+    graph = helper.make_graph(nodes, "rows", [x], [y, z], [axes])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-4", program=False)
+    rows = np.random.default_rng(0).standard_normal((6, 20)).astype(np.float32)
+    powers = np.exp(rows - rows.max(1, keepdims=True))
+    sums = powers.sum(1, keepdims=True)
+    found = executable.run({"x": rows})
+    np.testing.assert_allclose(found["y"], powers / sums, rtol=2e-6)
+    np.testing.assert_allclose(found["z"], np.sqrt(sums), rtol=2e-6)
