@@ -30,11 +30,11 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.driver import Executable, compile
 from t10.errors import T10Error
+from t10.report.utilisation import PRODUCTS
 
 PEAK_MACS = 64
 LOADED = 4
 """Multiply-accumulates of f16, and elements loaded, per cycle and core."""
-PRODUCTS = ("contraction", "convolution")
 CASES: dict[str, Callable[[], Builder]] = {
     "bert-large b1": lambda: models.bert_large(1),
     "bert-large b8": lambda: models.bert_large(8),

@@ -13,7 +13,7 @@ than half a unit of the largest `p` in the last place.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from t10.core.expression import AffineDim
@@ -37,28 +37,46 @@ def defer_quotients(graph: FusionGraph) -> None:
     """Divide behind the product that reads a softmax, where that takes no more divisions."""
     for nest in graph.nests():
         product = graph.only_user(nest.result)
-        if isinstance(product, Nest) and nest.is_elementwise and nest.epilogue is None:
+        if isinstance(product, Nest) and nest.epilogue is None:
             _defer(graph, nest, product)
 
 
-def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
+@dataclass(frozen=True, slots=True)
+class _Softmax:
+    """A nest that divides exponentials by the sum of their row; `by_axis` are its axes by those of the sum."""
+
+    power: Scalar
+    divisor: Read
+    total: Nest
+    by_axis: list[AffineDim]
+
+
+def _softmax_of(graph: FusionGraph, nest: Nest) -> _Softmax | None:
+    """Return what an elementwise nest divides, perhaps rounding it, by what; None where it is no softmax."""
     quotient = nest.body.operands[0] if is_rounded(nest.body) else nest.body
-    if not isinstance(quotient, Apply) or quotient.opcode != "arith.divf" or not _may_divide(nest, product):
-        return
+    if not nest.is_elementwise or not isinstance(quotient, Apply) or quotient.opcode != "arith.divf":
+        return None
     power, divisor = quotient.operands
     total = graph.owner(divisor.value) if isinstance(divisor, Read) else None
-    (read,) = (read for read in reads(product.body) if read.value == nest.result)
     if not isinstance(divisor, Read) or not isinstance(total, Nest) or not _is_below_one(graph, power):
-        return
+        return None
     by_axis = _axes_of_sum(nest, total, divisor)
     if by_axis is None or spelled(substitute_axes(total.body, by_axis)) != spelled(power):
+        return None
+    return _Softmax(power, divisor, total, by_axis)
+
+
+def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
+    found = _softmax_of(graph, nest)
+    if found is None or not _may_divide(nest, product):
         return
-    divisor_there = substitute_axes(divisor, axes_read(nest, read.dims))
+    (read,) = (read for read in reads(product.body) if read.value == nest.result)
+    divisor_there = substitute_axes(found.divisor, axes_read(nest, read.dims))
     if any(product.kinds[axis] != PARALLEL for dim in reads(divisor_there)[0].dims for axis in dim.axes):
         return
-    body = _in_half(power) if is_rounded(nest.body) else power
-    graph.add(replace(nest, body=body, rank=total.rank))
-    graph.add(replace(total, body=_read_by(graph, nest, by_axis), rank=nest.rank))
+    body = _in_half(found.power) if is_rounded(nest.body) else found.power
+    graph.add(replace(nest, body=body, rank=found.total.rank))
+    graph.add(replace(found.total, body=_read_by(graph, nest, found.by_axis), rank=nest.rank))
 
     def leaf(scalar: Scalar) -> Scalar:
         if not isinstance(scalar, Accumulated):
@@ -75,22 +93,12 @@ def multiply_by_reciprocals(graph: FusionGraph) -> None:
     reads the sums, and of f32: what is rounded to f16 is divided in about the time of a product.
     """
     for nest in graph.nests():
-        quotient = nest.body
-        if not nest.is_elementwise or not isinstance(quotient, Apply) or quotient.opcode != "arith.divf":
+        found = None if is_rounded(nest.body) else _softmax_of(graph, nest)
+        if found is None or graph.only_user(found.total.result) is not nest:
             continue
-        power, divisor = quotient.operands
-        total = graph.owner(divisor.value) if isinstance(divisor, Read) else None
-        if not isinstance(divisor, Read) or not isinstance(total, Nest) or not _is_below_one(graph, power):
-            continue
-        by_axis = _axes_of_sum(nest, total, divisor)
-        if by_axis is None or graph.only_user(total.result) is not nest:
-            continue
-        if spelled(substitute_axes(total.body, by_axis)) != spelled(power):
-            continue
-        graph.add(replace(nest, body=Apply("arith.mulf", (power, divisor), "f32")))
-        graph.add(
-            replace(total, epilogue=Apply("arith.divf", (Constant("1.0", "f32"), Accumulated()), "f32"))
-        )
+        one = Constant("1.0", "f32")
+        graph.add(replace(nest, body=Apply("arith.mulf", (found.power, found.divisor), "f32")))
+        graph.add(replace(found.total, epilogue=Apply("arith.divf", (one, Accumulated()), "f32")))
 
 
 def _may_divide(nest: Nest, product: Nest) -> bool:

@@ -290,3 +290,20 @@ def test_a_chain_is_no_slower_on_more_chips(name: str, part: str) -> None:
         for chip in map(load_chip, (name, part))
     }
     assert cycles[name] <= cycles[part]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_transfers_take_turns_however_long_they_are(seed: int) -> None:
+    """In what order transfers begin, no more bits of their cycles decide than of a few: all take one unit here."""
+    rng, n_cores = Random(seed), 12
+    pairs = rng.sample([(a, b) for a in range(n_cores) for b in range(n_cores) if a != b], 60)
+    rows = [
+        [0, sender, 4 * taker, taker, 4 * sender, 1] for sender, taker in sorted(pairs, key=lambda p: p[::-1])
+    ]
+    turns: list[float] = []
+    for fragment_cycles in (3, 1 << 30):
+        rates = replace(exchange_rates(load_chip("test-16")), fragment_cycles=fragment_cycles)
+        priced = phase_loads(np.array(rows, np.int32), NO_FILLS, n_cores, 4, rates).port_cycles
+        turns.append(priced / (fragment_cycles + 1))
+    busiest = max(max(sum(pair[end] == core for pair in pairs) for core in range(n_cores)) for end in (0, 1))
+    assert turns[0] == turns[1] >= busiest

@@ -101,7 +101,7 @@ class Scheduler {
     order();
     enter();
     for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
-    most_left_ = *std::max_element(left_.begin(), left_.end());
+    for (const std::int64_t left : left_) most_left_ = std::max(most_left_, left);
     job_bits_ = n_bits_of(static_cast<std::int64_t>(routes_.size()));
     cycle_bits_ = n_bits_of(longest_);
     key_bits_ = job_bits_ + cycle_bits_ + n_bits_of(most_left_);
