@@ -182,6 +182,28 @@ def test_what_makes_whole_words_at_the_receiver_is_gathered_in_its_order():
     assert back.copy_cycles < spread.copy_cycles - CHIP.copy_launch_cycles
 
 
+def test_whole_words_within_a_piece_travel_as_words():
+    """Rows of 37 f16 become rows of 40: 18 words each as they are, and all that is behind them packed."""
+    rows = timed([[0, 0, 0, 1, 0, 74, 16, 80, 80]])
+    ends = timed([[0, 0, 72, 1, 72, 2, 16, 80, 80]])
+    words = timed([[0, 0, 0, 1, 0, 72, 16, 80, 80]])
+    assert rows.copy_cycles == ends.copy_cycles
+    assert rows.fragments == words.fragments + ends.fragments == 17
+    assert rows.transfer_cycles - words.transfer_cycles == 9 + CHIP.fragment_cycles
+
+
+@pytest.mark.parametrize("n_bytes", range(1, 20))
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("to", range(4))
+def test_what_is_within_words_is_what_both_sides_have_as_words(n_bytes: int, at: int, to: int):
+    within = (at + n_bytes) // 4 * 4 - -(-at // 4) * 4
+    is_apart = at == to and within >= 8 and within < n_bytes
+    time = timed([[0, 0, at, 1, to, n_bytes, 1, 0, 0]])
+    is_words = (at | to | n_bytes) % 4 == 0
+    assert time.fragments == (2 if is_apart else 1)
+    assert (time.copy_cycles == 0) == is_words
+
+
 @pytest.mark.parametrize("n_bytes", [16, 32])
 @pytest.mark.parametrize("first", [0, 4, 8, 12])
 @pytest.mark.parametrize("step", [-8, -4, 4, 8])

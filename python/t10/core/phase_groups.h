@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "move_rates.h"
+#include "word_parts.h"
 
 namespace t10 {
 
@@ -103,6 +104,21 @@ class PhaseGroups {
   }
 
   bool is_words(const Take &take) const { return is_words(from_of(take), take.here, take.length); }
+
+  // What is taken of other cores, as it travels: whole words within a piece, and what is around them, each by itself.
+  template <class Use>
+  void each_piece(std::size_t group, Use &&use) const {
+    const bool is_alone = groups_[group].n_members == 1;
+    each_take(group, [&](Take take) {
+      if (is_alone && is_member(group, take.core)) return use(take);
+      for (const Int n : word_parts(from_of(take), bytes(take.here), bytes(take.length))) {
+        take.length = static_cast<std::uint32_t>(n / item_bytes_);
+        if (n > 0) use(take);
+        take.slot += take.length;
+        take.here += take.length;
+      }
+    });
+  }
 
   Int item_bytes_;
   std::vector<std::int32_t> group_of_core_;

@@ -84,7 +84,7 @@ class PhaseLoads : public PhaseGroups {
     const Int fragment = rates_.fragment_cycles * rates_.bytes_per_cycle;
     touched_.clear();
     const bool is_alone = groups_[group].n_members == 1;
-    each_take(group, [&](const Take &take) {
+    each_piece(group, [&](const Take &take) {
       if (is_alone && is_member(group, take.core)) return;
       const Int n = bytes(take.length);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
@@ -123,7 +123,7 @@ class PhaseLoads : public PhaseGroups {
         own_received_[core] -= saved - senders_[core].saved;
     });
     others_.clear();
-    each_take(group, [&](const Take &take) {
+    each_piece(group, [&](const Take &take) {
       const bool is_own = is_alone && is_member(group, take.core);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
       if (is_own ? bytes(take.length) >= kWordBytes : is_words(take) || !sender.is_ragged) return;
@@ -195,7 +195,7 @@ class PhaseLoads : public PhaseGroups {
   template <class Use>
   void each_wanted(std::size_t group, Use &&use) const {
     const bool is_alone = groups_[group].n_members == 1;
-    each_take(group, [&](const Take &take) {
+    each_piece(group, [&](const Take &take) {
       if (!is_alone || !is_member(group, take.core)) use(take);
     });
   }

@@ -13,7 +13,8 @@ from t10.chip import ChipSpec
 from t10.core.loads import UNITS, Loads, MoveRates
 
 WORD_BYTES = 4
-SHORT_BYTES = 8
+LEAST_WITHIN = 8
+"""Bytes of whole words that travel apart from what is around them (`core/word_parts.h`)."""
 
 
 def exchange_rates(chip: ChipSpec) -> MoveRates:
@@ -67,8 +68,8 @@ def parts_cycles(
 ) -> Any:
     """Return the cycles of a phase in which every core takes `n_parts` parts of `n_bytes` from others.
 
-    Arrays, or what records formulas; parts that are not whole words travel packed and are scattered. A core whose
-    memory elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
+    Arrays, or what records formulas; what is behind the last whole word of a part is scattered. A core whose memory
+    elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
     or none. One core may take `fewer_bytes` a part. `n_paired` of the parts are taken by both cores of pairs.
     """
     words = np.maximum(part_port_cycles(chip, n_bytes), part_port_cycles(chip, fewer_bytes))
@@ -84,11 +85,13 @@ def parts_cycles(
 def part_port_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
     """Return the cycles in which a part passes a port, the control of all its fragments but the first included.
 
-    A word may hold bytes of no part; where a transfer may not be as long as the part, each further one is a fragment.
+    A word may hold bytes of no part. What is behind whole words is a fragment, and where a transfer may not be as long
+    as the part, each further one.
     """
     ragged = np.minimum(n_bytes % WORD_BYTES, 1)
     whole = n_bytes + ragged * (WORD_BYTES - 1)
     words = -(-whole // chip.exchange_bytes_per_cycle)
+    words = words + chip.fragment_cycles * ragged * np.minimum(n_bytes // LEAST_WITHIN, 1)
     largest_bytes = chip.largest_transfer_words * WORD_BYTES
     if chip.shift_buffer_bytes + WORD_BYTES <= largest_bytes:
         # Parts fit the shift buffer: none is longer. Formulas stay short.
@@ -97,16 +100,11 @@ def part_port_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
 
 
 def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:
-    """Return the cycles in which a core scatters parts that are not whole words and copies its own; 0 for nothing."""
+    """Return the cycles in which a core scatters what is no whole word of parts and copies its own; 0 for nothing."""
     rates = exchange_rates(chip)
-    is_odd: Any = n_bytes % 2 == 1
     ragged: Any = np.minimum(n_bytes % WORD_BYTES, 1)
-    per_byte = np.where(
-        n_bytes < SHORT_BYTES,
-        np.where(is_odd, rates.short_odd, rates.short_even),
-        np.where(is_odd, rates.long_odd, rates.long_even),
-    )
-    piece: Any = n_bytes * per_byte + rates.ragged
+    per_byte = np.where(n_bytes % 2 == 1, rates.short_odd, rates.short_even)
+    piece: Any = np.where(n_bytes < LEAST_WITHIN, n_bytes, n_bytes % WORD_BYTES) * per_byte + rates.ragged
     # Parts of a word lie side by side: every second begins inside 8 bytes.
     per_copied = np.where(n_bytes == WORD_BYTES, rates.copy_4, rates.copy_8)
     copied: Any = rates.row + n_bytes * per_copied + ragged * rates.ragged

@@ -16,6 +16,7 @@
 
 #include "../../core/exchange_schedule.h"
 #include "../../core/memory_elements.h"
+#include "../../core/word_parts.h"
 #include "device_memory.h"
 
 namespace t10 {
@@ -145,7 +146,7 @@ class TransferMaker {
       const std::int64_t at = target_offset + fill.offset;  // A constant has no place: as if it came from such a one.
       made_.after[fill.tile] += copy_eighths(rates_, at, at, fill.n_bytes, fill.count, fill.step, fill.step);
     }
-    for (auto &pieces : by_source) cut(pieces);
+    for (const auto &pieces : by_source) cut(parts_of(pieces));
     for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
     land();
     for (Draft &each : drafts_) finish(each);
@@ -164,8 +165,22 @@ class TransferMaker {
     return last.target == next.target && last.from + last.n == next.from && last.to + last.n == next.to;
   }
 
+  // Take the whole words within pieces apart from what is around them.
+  static std::vector<Piece> parts_of(const std::vector<Piece> &pieces) {
+    std::vector<Piece> parts;
+    for (Piece piece : pieces) {
+      for (const std::int64_t n : word_parts(piece.from, piece.to, piece.n)) {
+        piece.n = n;
+        if (n > 0) parts.push_back(piece);
+        piece.from += n;
+        piece.to += n;
+      }
+    }
+    return parts;
+  }
+
   // Cut the pieces that one tile sends into segments that one set of tiles wants, and gather segments by that set.
-  void cut(std::vector<Piece> &pieces) {
+  void cut(std::vector<Piece> pieces) {
     if (pieces.empty()) return;
     std::sort(pieces.begin(), pieces.end(), [](const Piece &a, const Piece &b) {
       return std::tie(a.from, a.target, a.to) < std::tie(b.from, b.target, b.to);
