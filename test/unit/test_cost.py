@@ -203,8 +203,8 @@ def test_parts_take_their_words_and_a_fragment_each() -> None:
     assert parts_cycles(CHIP, 8, 3) == around + 3 * (2 + control) - control
     # Six bytes lie in up to three words and are scattered: a row, a cycle per byte and four for the ragged end.
     assert parts_cycles(CHIP, 6, 3) == around + 3 * (3 + control) - control + launch + 4 + 3 * (6 + 4)
-    # From eight bytes on a byte takes three quarters of a cycle.
-    assert parts_cycles(CHIP, 10, 1) == around + 4 + launch + 4 + 8 + 4
+    # Of ten bytes eight go as words: what is behind them is a fragment, and scattered.
+    assert parts_cycles(CHIP, 10, 1) == around + 4 + control + launch + 4 + 2 + 4
     assert parts_cycles(CHIP, 5, 1) == around + 2 + launch + 4 + 10 + 4
 
 
