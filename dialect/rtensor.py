@@ -69,6 +69,8 @@ FETCH = "rtensor.fetch"
 """Name of the attribute that says from which operator on, counted from 0, an operator's weights are fetched."""
 FORCED = "rtensor.forced"
 """Name of the attribute that holds what the user chose of an operator's plan; nothing may change it."""
+COPY = "rtensor.copy"
+"""Name of the unit attribute of an operator that copies elements to another order; without it, it is a view."""
 
 
 class PlanAttr(RTensor.Attribute, name="plan"):

@@ -16,6 +16,7 @@ from t10.passes.bridge.write_program import update_signature
 from t10.passes.flatten import Flatten
 from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
+from t10.passes.fusion.copies import copy_turned
 from t10.passes.fusion.demands import target_of
 from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_alike import join_alike
@@ -261,3 +262,4 @@ def _store(function: Any, graph: FusionGraph, chip: ChipSpec, padded: Partials |
     reorder(function, graph, target)
     widen_slow_sums(graph, target)
     block_weights(function, graph)
+    copy_turned(function, graph, chip)

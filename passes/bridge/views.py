@@ -9,6 +9,7 @@ from typing import Any
 from t10.core.graph import View
 from t10.dialect.location import source_text
 from t10.dialect.mlir import ir
+from t10.dialect.rtensor import COPY
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.body import indexing_maps, iterator_kinds
 from t10.passes.bridge.root import Known, tensor_type
@@ -70,8 +71,8 @@ def _pad(op: Any, names: tuple[str, ...], shape: tuple[int, ...], dtype: str, un
 
 
 def is_pure_move(op: Any) -> bool:
-    """Return whether a generic only copies elements of one tensor: a transpose, a broadcast or both."""
-    if len(op.operands) != 2 or "reduction" in iterator_kinds(op):
+    """Return whether a generic only shows elements of one tensor: a transpose, a broadcast or both, but no copy."""
+    if COPY in op.attributes or len(op.operands) != 2 or "reduction" in iterator_kinds(op):
         return False
     block = op.regions[0].blocks[0]
     operations = list(block.operations)

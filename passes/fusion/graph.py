@@ -32,7 +32,8 @@ class Nest:
     the accumulated value itself) is over the parallel axes. Every parallel axis is one of `out_dims`, other dims of
     the result are constant 0. `rank` orders nests as in the source; `forced` is the attribute `rtensor.forced`.
     `sum_type` is the 16-bit type of a sum that is kept in f32, until the operator is made (`wide.py`).
-    `is_transpose` marks what stands between two storage orders: nothing is computed in it.
+    `is_transpose` marks what stands between two storage orders: nothing is computed in it. `is_copy` marks an operator
+    that only copies, to another order (`copies.py`).
     """
 
     result: int
@@ -50,6 +51,7 @@ class Nest:
     forced: Any = None
     sum_type: str = ""
     is_transpose: bool = False
+    is_copy: bool = False
 
     @property
     def results(self) -> tuple[int, ...]:
@@ -86,8 +88,9 @@ class Nest:
 
     @property
     def is_move(self) -> bool:
-        """Return whether it only copies elements of one tensor (transpose, broadcast) or repeats one constant."""
-        return not self.combine and self.epilogue is None and isinstance(self.body, Read | Constant)
+        """Return whether it only shows elements of one tensor (transpose, broadcast) or repeats one constant."""
+        is_plain = not self.combine and self.epilogue is None and not self.is_copy
+        return is_plain and isinstance(self.body, Read | Constant)
 
 
 @dataclass(frozen=True, slots=True)

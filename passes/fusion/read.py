@@ -6,7 +6,7 @@ from typing import Any
 
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import captured, ir
-from t10.dialect.rtensor import FORCED
+from t10.dialect.rtensor import COPY, FORCED
 from t10.errors import UnsupportedOpError
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.body import BodyReader, indexing_maps, iterator_kinds, loop_extents
@@ -77,7 +77,7 @@ class _Reader:
         if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
             self._reshape(op)
             return
-        if op.name == "linalg.generic":
+        if op.name == "linalg.generic" and COPY not in op.attributes:
             try:
                 if _combines_nothing(op):
                     starts = list(op.operands)[-len(op.results) :]

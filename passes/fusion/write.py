@@ -10,7 +10,7 @@ from t10.core.expression import AffineDim
 from t10.core.scalar import ScalarOp
 from t10.dialect import build
 from t10.dialect.mlir import captured, dialect, ir, walk
-from t10.dialect.rtensor import FORCED
+from t10.dialect.rtensor import COPY, FORCED
 from t10.passes.bridge.affine import ZERO, axis_dim, compose
 from t10.passes.bridge.tree import (
     Accumulated,
@@ -131,7 +131,7 @@ class _Writer:
         outside = ir.InsertionPoint(self.end)
         if isinstance(nest.body, Constant) and not nest.combine and nest.epilogue is None:
             return self._filled(nest.body, nest.result, nest.acc_type, nest.location, outside)
-        if isinstance(nest.body, Read) and not nest.combine and nest.epilogue is None:
+        if isinstance(nest.body, Read) and nest.is_move:
             result = self._move(nest, nest.body, outside)
             if nest.is_transpose:
                 result.owner.attributes["kind"] = ir.StringAttr.get(TRANSPOSE)
@@ -144,6 +144,8 @@ class _Writer:
             result.owner.attributes["kind"] = ir.StringAttr.get(kind_of(nest))
             if nest.forced is not None:
                 result.owner.attributes[FORCED] = nest.forced
+            if nest.is_copy:
+                result.owner.attributes[COPY] = ir.UnitAttr.get()
             return result
         return self._operator(nest)
 
