@@ -23,6 +23,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.plan import CostedPlan, OperatorPlan
+from t10.core.view_boxes import Piece, pieces_of
 from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
 from t10.plan.fronts.operator_fronts import is_portable
 from t10.plan.fronts.parallel_map import Work, make_all
@@ -36,7 +37,6 @@ from t10.plan.joint.candidates import (
 )
 from t10.plan.joint.keys import view_key
 from t10.plan.joint.pairs import moved_directly, moved_through_views
-from t10.plan.joint.view_pairs import Piece, pieces_of
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
