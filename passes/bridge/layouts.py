@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from t10.core import geometry
 from t10.core.expression import AffineDim, Operand, OperatorSpec
@@ -57,6 +57,24 @@ def operand_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     ft = tuple(t if axis in operand.axes else 1 for axis, t in enumerate(plan.ft[slot]))
     layout = RotatingLayout(grid_of(plan), padded_view(spec, operand).dims, ft, scatter)
     return layout.standing(final_positions(plan)) if number >= len(spec.inputs) else layout
+
+
+def rest_layout(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter: int = 1) -> RotatingLayout:
+    """Return the layout of what rests as operand `number` of an operator reads it.
+
+    An input is not padded there: what its readers bring is.
+    """
+    layout, operand = operand_layout(spec, plan, number, scatter), operand_of(spec, number)
+    if operand.role == "weight":
+        return layout
+    # The order in which a map is read.
+    return replace(
+        layout,
+        dims=tuple(
+            AffineDim(tuple(sorted(dim.terms, key=lambda term: term.axis)), dim.offset)
+            for dim in operand.dims
+        ),
+    )
 
 
 def accumulator_layout(spec: OperatorSpec, plan: OperatorPlan) -> RotatingLayout:

@@ -13,6 +13,7 @@ from typing import Any
 
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.laid_out import seen_operand, with_operand
 from t10.core.legal import PlanRows, breaches, expression_of
 from t10.core.neutral import neutral_value
 from t10.core.operator_body import loop_statements
@@ -31,7 +32,7 @@ from t10.dialect.region import MOVES, ComputeShiftRegion, RootOperand, is_expand
 from t10.errors import InputError, VerifyError
 from t10.passes.bridge.assemble import Chain, Padding, extend_chain, finish_chain, start_chain
 from t10.passes.bridge.fetches import fetches_of
-from t10.passes.bridge.layouts import accumulator_layout, operand_layout
+from t10.passes.bridge.layouts import accumulator_layout, rest_layout
 from t10.passes.bridge.root import Known, Root, read_root, tensor_type
 from t10.passes.bridge.tree import Apply, Constant, Index, Scalar
 from t10.passes.bridge.views import is_pure_move
@@ -110,7 +111,12 @@ class _ProgramReader(GraphReader):
             if name not in is_read:
                 with _located(each.op, ""):
                     raise Invalid(f"{name} rests, but nothing reads it")
-        layouts = {name: self._rest_layout(name, each) for name, each in self.residents.items()}
+        for scheduled, spec in zip(self.scheduled, model.graph.operators, strict=True):
+            for number, operand in enumerate(spec.operands):
+                for source in model.graph.sources_of(operand.name):
+                    reader = spec, scheduled.active.plan, number
+                    self.readers.setdefault(source, []).append(reader)
+        layouts = {name: self._rest_layout(model.graph, name, each) for name, each in self.residents.items()}
         return ReadProgram(
             model,
             tuple(self.scheduled),
@@ -192,8 +198,6 @@ class _ProgramReader(GraphReader):
             region.output.scatter,
         )  # fmt: skip
         self.operators.append(spec)
-        for number, operand in enumerate(spec.operands):
-            self.readers.setdefault(operand.name, []).append((spec, plan, number))
         self.operations[spec.name] = op
         self.known[op.results[0]] = Known(spec.output.name, spec.output.shape, spec.output.dtype)
         self.buffers[spec.output.name] = f"value:{spec.output.name}"
@@ -337,7 +341,7 @@ class _ProgramReader(GraphReader):
             arrivals.append(Arrival(number, tensor.kind, buffer))
         return tuple(arrivals)
 
-    def _rest_layout(self, name: str, resident: _Resident) -> ValueLayout:
+    def _rest_layout(self, graph: Graph, name: str, resident: _Resident) -> ValueLayout:
         """Return the layout in which a value from outside rests: linear, or as an operator reads it."""
         with _located(resident.op, ""):
             shape, dtype = tensor_type(resident.op.results[0])
@@ -346,10 +350,13 @@ class _ProgramReader(GraphReader):
                 return ValueLayout("linear", name, found.n_cores, dtype)
             assert found is not None
             read = self.lookup(resident.op.results[0]).name
-            for spec, plan, number in self.readers.get(read, ()):
-                same = spec.operands[number].shape == shape
+            for spec, plan, number in self.readers.get(name, ()):
+                seen = seen_operand(graph, spec.operands[number], name)
+                if seen is None or seen.name != read or seen.shape != shape:
+                    continue
                 # Without `scatter`, which is of one reader: others may hold fewer copies of a window.
-                if same and operand_layout(spec, plan, number) == replace(found, scatter=1):
+                laid_out = rest_layout(with_operand(spec, number, seen), plan, number)
+                if laid_out == replace(found, scatter=1):
                     scatter = found.scatter
                     return ValueLayout("operand", name, plan.n_cores, dtype, spec.name, number, plan, scatter)
             raise Invalid(f"{name} rests in a layout in which no operator reads it")

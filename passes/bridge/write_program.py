@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from t10.core.expression import OperatorSpec
+from t10.core.laid_out import LayoutOperators
 from t10.core.plan import OperatorPlan
 from t10.core.program import Epilogue, Fill, Reduce, Shift, SubTask
 from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
@@ -25,7 +26,7 @@ from t10.dialect.layout import LinearLayout, RotatingLayout
 from t10.dialect.layout_attr import grid_attr, with_layout
 from t10.dialect.mlir import ir
 from t10.dialect.rtensor import FETCH
-from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view
+from t10.passes.bridge.layouts import accumulator_layout, operand_layout, padded_view, rest_layout
 from t10.passes.bridge.write_generic import constant_attr
 from t10.passes.bridge.write_spec import write_epilogue, write_root
 from t10.passes.patterns.driver import apply_patterns
@@ -83,10 +84,10 @@ class _Writer:
     types: _Types = field(default_factory=_Types)
     values: dict[str, Any] = field(init=False)
     placed: dict[str, Any] = field(default_factory=dict[str, Any])
-    specs: dict[str, OperatorSpec] = field(init=False)
+    makers: LayoutOperators = field(init=False)
 
     def __post_init__(self) -> None:
-        self.specs = {spec.name: spec for spec in self.plan.graph.operators}
+        self.makers = LayoutOperators(self.plan.graph)
         self.values = {}
         for value, name in self.read.names.items():
             self.values.setdefault(name, value)
@@ -107,9 +108,9 @@ class _Writer:
                 self._resident(layout, source)
 
     def _resident(self, layout: ValueLayout, source: Any) -> None:
-        name, made = layout.value, layout_value(self.specs.get(layout.operator), layout)
-        if layout.operator:
-            name = self.specs[layout.operator].operands[layout.operand].name
+        spec = self.makers.of(layout)
+        name = layout.value if spec is None else spec.operands[layout.operand].name
+        made = layout_value(spec, layout)
         seen = source if name == layout.value else self._reshaped(self.values[name], source)
         placed = operation("rtensor.resident", [seen], [self.types.of(seen.type, made)]).results[0]
         self.placed[name] = placed
@@ -315,10 +316,10 @@ class _OperatorWriter:
 
 
 def layout_value(spec: OperatorSpec | None, layout: ValueLayout) -> LinearLayout | RotatingLayout:
-    """Return the dialect's value of a layout; `spec` is the operator of an operand layout."""
+    """Return the dialect's value of the layout in which a value rests; `spec` is the operator that it names."""
     if spec is None or layout.plan is None:
         return LinearLayout(layout.n_cores)
-    return operand_layout(spec, layout.plan, layout.operand, layout.scatter)
+    return rest_layout(spec, layout.plan, layout.operand, layout.scatter)
 
 
 def operation(

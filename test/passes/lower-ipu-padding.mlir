@@ -8,9 +8,10 @@
 // CHECK: "ipu.pattern"() {constants = ["0.0"], fill_values = dense<0> : tensor<12xi32>, fills = dense<{{\[\[}}0, 0, 76, 1, 0], [0, 140, 8, 1, 0], [0, 212, 4, 1, 0], [1, 0, 4, 1, 0], [1, 68, 8, 2, 72], [1, 212, 4, 1, 0],
 // CHECK-SAME: [3, 140, 76, 1, 0]]> : tensor<12x5xi32>
 
-// The image itself: its rows are 64 bytes, as few as a tile that holds a part of a value has. Row 0 lies on tile 0 and goes to
-// byte 76 of tile 0 (row 1, column 1 of the window) and 4 of tile 1.
-// CHECK-SAME: runs = dense<{{\[\[}}0, 0, 0, 0, 76, 64, 1, 0, 0], [0, 1, 0, 0, 148, 64, 1, 0, 0], [0, 0, 0, 1, 4, 64, 1, 0, 0],
+// The image itself: it lies as its windows do, rows of 64 bytes 72 apart from byte 76 on (on tile 0) or 4 on. The first tile
+// that holds a row gives it to others. Rows 0 and 1 of tile 0 go to byte 76 of tile 0 and 4 of tile 1; row 2, at 148 on tile 1,
+// goes to tiles 1 to 3.
+// CHECK-SAME: runs = dense<{{\[\[}}0, 0, 76, 0, 76, 64, 2, 72, 72], [0, 0, 76, 1, 4, 64, 2, 72, 72], [0, 1, 148, 1, 148, 64, 1, 0, 0],
 // CHECK: "ipu.copy"(%{{.*}}, %[[X]]) {bytes = 128 : i64, {{.*}}kind = "relayout"
 func.func @main(%x: tensor<1x1x4x16xf32>, %w: tensor<1x1x3x3xf32> {t10.weight}) -> tensor<1x1x4x16xf32> {
   %zero = arith.constant 0.0 : f32

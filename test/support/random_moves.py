@@ -17,6 +17,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View, ViewKind
+from t10.core.laid_out import LayoutOperators
 from t10.core.loads import MoveRates
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.plan import OperatorPlan
@@ -114,11 +115,11 @@ def element_maps(case: Arriving) -> tuple[ElementMap, list[tuple[ElementMap, int
     """Return what the operand's slots want, and where its sources lie with their numbers of elements."""
     elements = movement.operand_elements(case.spec, case.plan, case.number)
     wanted = ElementMap(elements.reshape(case.plan.n_cores, -1), np.zeros(case.plan.n_cores, np.int64))
-    specs = {spec.name: spec for spec in case.graph.operators}
+    makers = LayoutOperators(case.graph)
     homes: list[tuple[ElementMap, int]] = []
     for source in case.graph.sources_of(case.spec.operands[case.number].name):
         layout, n_elements = case.layouts[source], prod(case.graph.shape_by_value[source])
-        homes.append((movement.layout_map(specs.get(layout.operator), layout, n_elements), n_elements))
+        homes.append((movement.layout_map(makers.of(layout), layout, n_elements), n_elements))
     return wanted, homes
 
 

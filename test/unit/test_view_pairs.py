@@ -16,7 +16,8 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.geometry import coordinates
 from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.plan import OperatorPlan
-from t10.plan.joint.view_pairs import Piece, most_received, pieces_of
+from t10.core.view_boxes import Piece, pieces_of
+from t10.plan.joint.view_pairs import most_received
 from t10.plan.schedule import plan_module
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place

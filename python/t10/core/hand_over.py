@@ -14,6 +14,7 @@ import numpy as np
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
+from t10.core.laid_out import LayoutOperators
 from t10.core.links import RATE_CYCLES, Links
 from t10.core.loads import Loads, phase_loads
 from t10.core.movement import ElementMap, LoadCosts, fill_runs, home_tables, layout_map, take_runs
@@ -85,5 +86,4 @@ def _input_layout(plan: ModulePlan, value: str) -> ValueLayout:
 
 
 def _end(plan: ModulePlan, layout: ValueLayout, first_core: int) -> End:
-    specs = {spec.name: spec for spec in plan.graph.operators}
-    return End(first_core, layout, specs.get(layout.operator))
+    return End(first_core, layout, LayoutOperators(plan.graph).of(layout))

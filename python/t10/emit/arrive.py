@@ -16,6 +16,7 @@ from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, TensorValue, View
+from t10.core.laid_out import LayoutOperators
 from t10.core.movement import ElementMap
 from t10.core.orders import given_order
 from t10.core.plan import OperatorPlan
@@ -32,14 +33,14 @@ class Homes:
     graph: Graph
     kept: Kept
     by_value: dict[str, Home] = field(default_factory=dict[str, Home])
-    _specs: dict[str, OperatorSpec] = field(init=False)
+    _makers: LayoutOperators = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _views: dict[str, View] = field(init=False)
-    _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
+    _kind_by_layout: dict[tuple[str, int, str], int] = field(default_factory=dict[tuple[str, int, str], int])
 
     def __post_init__(self) -> None:
         self._views = {view.name: view for view in self.graph.views}
-        self._specs = {spec.name: spec for spec in self.graph.operators}
+        self._makers = LayoutOperators(self.graph)
         self._shapes = self.graph.shape_by_value
 
     def element_map(self, layout: ValueLayout) -> ElementMap:
@@ -47,8 +48,7 @@ class Homes:
         key = self._layout_key(layout)
         found = self.kept.maps.get(key)
         if found is None:
-            spec = self._specs[layout.operator] if layout.kind == "operand" else None
-            found = movement.layout_map(spec, layout, prod(self._shapes[layout.value]))
+            found = movement.layout_map(self._makers.of(layout), layout, prod(self._shapes[layout.value]))
             found = ElementMap(np.ascontiguousarray(found.elements), found.copies)
             self.kept.maps[key] = found
         return found
@@ -107,21 +107,22 @@ class Homes:
 
     def n_slots(self, layout: ValueLayout) -> int:
         """Return how many elements a core holds under a layout."""
-        if layout.plan is None:
+        spec = self._makers.of(layout)
+        if layout.plan is None or spec is None:
             return chunk_slots(prod(self._shapes[layout.value]), layout.n_cores)
-        spec = self._specs[layout.operator]
         operand = movement.operand_of(spec, layout.operand)
         lengths = geometry.window_lengths(layout.plan, min(layout.operand, len(spec.inputs)))
         return movement.partition_scatter(prod(geometry.partition_shape(operand, lengths)), layout.scatter)
 
     def _layout_key(self, layout: ValueLayout) -> tuple[object, ...]:
         """Return what a layout's element map depends on: names do not count."""
-        if layout.kind != "operand":
+        spec = self._makers.of(layout)
+        if spec is None:
             return ("linear", layout.n_cores, prod(self._shapes[layout.value]))
-        kind = self._kind_by_name.get(layout.operator)
+        key = layout.operator, layout.operand, layout.value
+        kind = self._kind_by_layout.get(key)
         if kind is None:
-            kind = self.kept.kind_of(self._specs[layout.operator])
-            self._kind_by_name[layout.operator] = kind
+            kind = self._kind_by_layout[key] = self.kept.kind_of(spec)
         return (kind, layout.operand, layout.plan, layout.scatter)
 
     def _reading(self, value: str, names: dict[str, int]) -> tuple[object, ...]:

@@ -12,8 +12,10 @@ import numpy as np
 from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
 from t10.core.chunks import chunk_slots
-from t10.core.expression import Operand, OperatorSpec
+from t10.core.dtypes import size_bytes
+from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph, TensorValue
+from t10.core.laid_out import with_operand
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
 from t10.core.placed_costs import left_over_cycles, reads_left_over
@@ -24,7 +26,15 @@ from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.levels import Choice, replica_count, scatter_at, spread_bytes, spread_cores
+from t10.plan.memory.input_readers import InputReader, readers_by_input
+from t10.plan.memory.levels import (
+    Choice,
+    operand_slots,
+    replica_count,
+    scatter_at,
+    spread_bytes,
+    spread_cores,
+)
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition, Progress
@@ -34,6 +44,8 @@ LEAST_USED = 0.95
 """The part of all cores that have some of an input, at least, where each has whole rows of it."""
 SMALL_PART = 256
 """A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
+MOST_SHARES = 4
+"""An input may take so many times its even share of a core, or a small part of the memory, to lie as it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +53,8 @@ class Context:
     """What every step of the schedule needs.
 
     `owned` are the operands per operator that are weights whose rest it decides: those it alone reads, and those of
-    `shared_weights` that it is the first to read. `reader_by_input` is, per input of the model, the first (operator
-    number, operand number) that reads it as it is or reshaped, if any. `level_by_operator` are idle levels that are
+    `shared_weights` that it is the first to read. `reader_by_input` is, per input of the model, what decides where it
+    lies, if anything. `level_by_operator` are idle levels that are
     given: the user's, and of operators that decide where a shared weight rests (see `with_shared`).
     """
 
@@ -52,7 +64,7 @@ class Context:
     lives: Liveness
     owned: tuple[tuple[int, ...], ...]
     weight_by_owner: Mapping[tuple[int, int], str]
-    reader_by_input: Mapping[str, tuple[int, int]]
+    reader_by_input: Mapping[str, InputReader]
     reshapes: Mapping[str, str]
     mover: Mover
     level_by_operator: Mapping[str, int]
@@ -68,6 +80,11 @@ class Context:
             if (value := unshaped(operand.name, self.reshapes)) in self.resting
             and self.resting[value] != (step, number)
         }
+
+    def lies_as_read(self, value: str, step: int, number: int) -> bool:
+        """Return whether an input lies as this operand, which reads it directly, is read, but for replicas."""
+        reader = self.reader_by_input.get(value)
+        return reader is not None and reader.is_plain and (reader.step, reader.number) == (step, number)
 
     @property
     def resting(self) -> dict[str, tuple[int, int]]:
@@ -113,36 +130,13 @@ def context_of(
         lives=lives,
         owned=tuple(tuple(sorted(numbers)) for numbers in owned),
         weight_by_owner=owners,
-        reader_by_input=_readers_by_input(graph),
+        reader_by_input=readers_by_input(graph, of_parts=chip.links is not None),
         reshapes=reshapes_of(graph),
         mover=Mover(graph, cost, chip.n_cores),
         level_by_operator={},
         shared_weights=shared,
     )
     return context.with_shared(0, forced)
-
-
-def _readers_by_input(graph: Graph) -> dict[str, tuple[int, int]]:
-    """Return the first operand that reads each input directly and whole, without padding."""
-    reshapes = reshapes_of(graph)
-    names = {value.name for value in graph.inputs}
-    found: dict[str, tuple[int, int]] = {}
-    for step, spec in enumerate(graph.operators):
-        for number, operand in enumerate(spec.operands):
-            value = unshaped(operand.name, reshapes)
-            if value in names and _is_read_whole(spec, operand):
-                found.setdefault(value, (step, number))
-    return found
-
-
-def _is_read_whole(spec: OperatorSpec, operand: Operand) -> bool:
-    """Return whether an operator reads every element of an operand, each at its own place, and none beside it."""
-    if operand.pad_value or any(dim.offset for dim in operand.dims):
-        return False
-    return all(
-        dim.is_simple and spec.axes[dim.terms[0].axis].extent == extent if dim.terms else extent == 1
-        for dim, extent in zip(operand.dims, operand.shape, strict=True)
-    )
 
 
 def linear_layout(value: TensorValue, n_cores: int) -> ValueLayout:
@@ -216,7 +210,7 @@ def owned_layouts(context: Context, step: int, plan: OperatorPlan, level: int) -
 
 
 def input_layouts(context: Context) -> dict[str, ValueLayout]:
-    """Return inputs that no operator reads directly, spread evenly over cores (for the others: `read_layouts`)."""
+    """Return inputs of which no operator decides where they lie, spread evenly (for the others: `read_layouts`)."""
     return {
         value.name: linear_layout(value, row_cores(value, context.chip.n_cores))
         for value in context.graph.inputs
@@ -224,29 +218,67 @@ def input_layouts(context: Context) -> dict[str, ValueLayout]:
     }
 
 
-def read_layouts(context: Context, step: int, plan: OperatorPlan) -> dict[str, ValueLayout]:
-    """Return where the inputs lie that an operator is the first to read: as it wants them, replicas sharing each part.
+def read_layouts(
+    context: Context, step: int, plan: OperatorPlan, *, is_compared: bool = True
+) -> dict[str, ValueLayout]:
+    """Return where the inputs lie that an operator decides about: as it reads them, replicas sharing each part.
 
-    The host writes an input once, in any layout: this one takes no more room than an even spread, and the first reader
-    at most gathers from its replicas.
+    The host writes an input once, in any layout: this one takes no more room than an even spread, and the operator at
+    most gathers from its replicas. What is read through views or with halos takes more room, for slots outside the
+    tensor and for halos: if that is too much, or if it rotates, it is spread evenly. So it is where that is faster; the
+    two are not compared for an estimate.
     """
-    spec = context.graph.operators[step]
-    layouts: dict[str, ValueLayout] = {}
-    for value in context.graph.inputs:
-        if context.reader_by_input.get(value.name, (-1, -1))[0] != step:
-            continue
-        number = context.reader_by_input[value.name][1]
-        layouts[value.name] = ValueLayout(
-            kind="operand",
-            value=value.name,
-            n_cores=plan.n_cores,
-            dtype=value.dtype,
-            operator=spec.name,
-            operand=number,
-            plan=plan,
-            scatter=replica_count(spec, plan, number),
-        )
-    return layouts
+    return {
+        value.name: _read_layout(context, value, reader, plan, is_compared=is_compared)
+        for value in context.graph.inputs
+        if (reader := context.reader_by_input.get(value.name)) is not None and reader.step == step
+    }
+
+
+def _read_layout(
+    context: Context, value: TensorValue, reader: InputReader, plan: OperatorPlan, *, is_compared: bool
+) -> ValueLayout:
+    """Return where an input lies under a plan of the operator that decides about it."""
+    chip, number = context.chip, reader.number
+    even = linear_layout(value, row_cores(value, _near_cores(chip, plan.n_cores)))
+    if reader.seen is None:
+        return even
+    spec = with_operand(context.graph.operators[reader.step], number, reader.seen)
+    scatter = replica_count(spec, plan, number)
+    if not reader.is_plain:
+        size = size_bytes(value.dtype)
+        n_bytes = chunk_slots(operand_slots(spec, plan, number), scatter) * size
+        share = -(-prod(value.shape) * size // plan.n_cores)
+        rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
+        if rotates or n_bytes > max(MOST_SHARES * share, chip.capacity_bytes // SMALL_PART):
+            return even
+    as_read = ValueLayout(
+        kind="operand",
+        value=value.name,
+        n_cores=plan.n_cores,
+        dtype=value.dtype,
+        operator=spec.name,
+        operand=number,
+        plan=plan,
+        scatter=scatter,
+    )
+    read = context.graph.operators[reader.step]
+    is_alone = context.graph.sources_of(operand_of(read, number).name) == (value.name,)
+    if reader.is_plain or not is_alone or not is_compared:
+        return as_read
+    # Halos of narrow parts are most of what is read: chunks of another size may send less. What is spread over the
+    # reader's cores lies alike on any chip that has them, so that more cores make no plan slower.
+    own = linear_layout(value, row_cores(value, plan.n_cores))
+    return min(
+        (as_read, even, own),
+        key=lambda layout: context.mover.estimate(read, plan, number, {value.name: layout}),
+    )
+
+
+def _near_cores(chip: ChipSpec, n_cores: int) -> int:
+    """Return how many cores are in the groups in which so many are: all where none are linked."""
+    group = chip.n_cores if chip.links is None else chip.links.least_cores
+    return min(-(-n_cores // group) * group, chip.n_cores)
 
 
 def fronts_at_levels(
@@ -413,7 +445,7 @@ def _kept_in(
     rotates = number < len(context.graph.operators[step].inputs) and prod(plan.ft[number]) > 1
     if rotates and not is_last_use(context, step, value):
         return ""
-    if context.reader_by_input.get(value) == (step, number):
+    if context.lies_as_read(value, step, number):
         return "input"
     return "value" if value in context.mover.spec_by_value else ""
 

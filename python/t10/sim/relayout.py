@@ -19,6 +19,7 @@ from t10.core.arriving import arriving_boxes, arriving_elements
 from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.laid_out import LayoutOperators
 from t10.core.loads import MoveRates, Places, shared_places
 from t10.core.movement import ElementMap, Pricing, Traffic
 from t10.core.scalar import parse_constant
@@ -53,7 +54,7 @@ class Mover:
         self.memory = memory
         self.homes = homes
         self.shapes = graph.shape_by_value
-        self.specs = {spec.name: spec for spec in graph.operators}
+        self.makers = LayoutOperators(graph)
         self._recent: dict[ValueLayout, ElementMap] = {}
 
     def element_map(self, layout: ValueLayout) -> ElementMap:
@@ -61,8 +62,7 @@ class Mover:
         found = self._recent.get(layout)
         if found is not None:
             return found
-        spec = self.specs[layout.operator] if layout.kind == "operand" else None
-        made = movement.layout_map(spec, layout, prod(self.shapes[layout.value]))
+        made = movement.layout_map(self.makers.of(layout), layout, prod(self.shapes[layout.value]))
         if made.elements.size <= KEPT_SLOTS:
             if len(self._recent) == KEPT_MAPS:
                 del self._recent[next(iter(self._recent))]
@@ -73,7 +73,7 @@ class Mover:
         """Put a whole tensor from the host where its layout says; slots outside it hold its padding."""
         elements = self.element_map(home.layout).elements
         slots = self.memory.slots(home.buffer, home.layout.dtype, *elements.shape)
-        fill = padding(self.specs.get(home.layout.operator), home.layout)
+        fill = padding(self.makers.of(home.layout), home.layout)
         flat = values.reshape(-1)
         for cores in core_chunks(len(elements), elements.shape[1], CHUNK_SLOTS):
             slots[cores] = np.where(
@@ -90,13 +90,13 @@ class Mover:
         moved = self._gather(value, target, wanted.dtype, slots, self._pricing(value, wanted, buffer))
         # What does not arrive stays poison.
         slots.view(np.uint8).reshape(*slots.shape, -1)[target.elements < 0] = POISON
-        slots[outside] = padding(self.specs.get(wanted.operator), wanted)
+        slots[outside] = padding(self.makers.of(wanted), wanted)
         self._mark(buffer, wanted.dtype, target.elements)
         return replace(moved, copied_elements=moved.copied_elements - target.elements.shape[1] + n_taken)
 
     def _arriving(self, wanted: ValueLayout, whole: ElementMap) -> tuple[int, ElementMap]:
         """Return what of an operand's layout arrives, and the most slots that a core takes."""
-        spec, plan = self.specs.get(wanted.operator), wanted.plan
+        spec, plan = self.makers.of(wanted), wanted.plan
         boxes = arriving_boxes(spec, plan, wanted.operand) if spec and plan else []
         if spec is None or plan is None or not boxes:
             return whole.elements.shape[1], whole
@@ -107,7 +107,7 @@ class Mover:
         """Return how the loads of filling a layout are counted."""
         if self.rates is None:
             return None
-        spec = self.specs.get(wanted.operator)
+        spec = self.makers.of(wanted)
         padded = (
             spec is not None
             and wanted.plan is not None

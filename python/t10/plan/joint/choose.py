@@ -11,6 +11,7 @@ import numpy as np
 
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
+from t10.core.laid_out import LayoutOperators
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
@@ -193,7 +194,7 @@ class JointPlanner:
         """Return the values that outlive an operator, sized by the state that lays them out."""
         context = self.context
         last_by_value = context.lives.last_by_value
-        specs = {spec.name: spec for spec in context.graph.operators}
+        makers = LayoutOperators(context.graph)
         found: list[Lifetime] = []
         known: dict[tuple[int, str], Ints] = {}
         for step, (spec, states) in enumerate(zip(context.graph.operators, self.states, strict=True)):
@@ -214,7 +215,7 @@ class JointPlanner:
                 if step is None
                 else [self.pair_costs.layout(value.name, number) for number in range(len(self.states[step]))]
             )
-            slots = [layout_slots(specs, layout, prod(value.shape)) for layout in layouts]
+            slots = [layout_slots(makers, layout, prod(value.shape)) for layout in layouts]
             sizes = np.array([aligned_size(n * size_bytes(value.dtype)) for n in slots], np.int64)
             found.append(Lifetime(step or 0, 0, self._last_moment(value.name, 0), sizes))
         return found

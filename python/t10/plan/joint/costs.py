@@ -71,8 +71,9 @@ class JointCosts:
         graph = context.graph
         n_cores = context.chip.n_cores
         self.maker_by_value = {spec.output.name: step for step, spec in enumerate(graph.operators)}
-        self.deciding = {**context.reader_by_input, **context.resting}
-        self.maker_by_value |= {value: step for value, (step, _) in self.deciding.items()}
+        self.readers = context.reader_by_input
+        self.maker_by_value |= {value: reader.step for value, reader in self.readers.items()}
+        self.maker_by_value |= {value: step for value, (step, _) in context.resting.items()}
         self.fixed = {w.name: linear_layout(w, n_cores) for w in graph.weights}
         self.fixed |= input_layouts(context)
         self.shapes = graph.shape_by_value
@@ -260,10 +261,11 @@ class JointCosts:
             maker = self.maker_by_value.get(source)
             if maker is None:
                 return ("fixed", shapes[source])
-            decided = self.deciding.get(source)
+            reader, (_, number) = self.readers.get(source), context.resting.get(source, (0, -1))
+            decided = (number, None) if reader is None else (reader.number, reader.seen and reader.seen.dims)
             level = context.level_by_operator.get(context.graph.operators[maker].name)
             place = makers.index(maker) if maker != step else -1
-            return place, decided and decided[1], shapes[source], source in context.shared_weights and level
+            return place, decided, shapes[source], source in context.shared_weights and level
 
         key = (
             id(self.states[step]),
@@ -456,7 +458,9 @@ class JointCosts:
                 key.append(lying_key(spec, priced.plan, edge.number))
             for value in values:
                 layout = self.layout(value, state)
-                key.append((lying_key(spec, priced.plan, layout.operand), layout.scatter))
+                is_linear = layout.plan is None
+                key.append(layout.n_cores if is_linear else lying_key(spec, priced.plan, layout.operand))
+                key.append(layout.scatter)
             result.append(first_by_key.setdefault(tuple(key), state))
         return result
 

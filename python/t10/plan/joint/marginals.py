@@ -23,6 +23,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.plan import CostedPlan, OperatorPlan
+from t10.core.view_boxes import Piece, pieces_of
 from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
 from t10.plan.fronts.operator_fronts import is_portable
 from t10.plan.fronts.parallel_map import Work, make_all
@@ -36,7 +37,6 @@ from t10.plan.joint.candidates import (
 )
 from t10.plan.joint.keys import view_key
 from t10.plan.joint.pairs import moved_directly, moved_through_views
-from t10.plan.joint.view_pairs import Piece, pieces_of
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.evaluate import evaluate
@@ -72,20 +72,20 @@ class Marginals:
         self.context = context
         n_cores = context.chip.n_cores
         self._fixed = {weight.name: linear_layout(weight, n_cores) for weight in context.graph.weights}
+        self._fixed |= {each.name: linear_layout(each, n_cores) for each in context.graph.inputs}
         self._fixed |= input_layouts(context)
         self._shapes = context.graph.shape_by_value
+        self._readers = _plain_readers(context)
         self._laid_out = {
             value: context.graph.operators[step].operands[number].shape
-            for value, (step, number) in context.reader_by_input.items()
+            for value, (step, number) in self._readers.items()
         }
         step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
         self.by_step: list[Candidates | None] = []
         known: dict[object, Candidates] = {}
         makers: list[dict[int, int]] = []
         seen: list[dict[int, _Seen]] = []
-        self._maker_by_value = step_by_value | {
-            value: step for value, (step, _) in context.reader_by_input.items()
-        }
+        self._maker_by_value = step_by_value | {value: step for value, (step, _) in self._readers.items()}
         for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
             if options.forced_for(spec.name) is not None:
                 self.by_step.append(None)
@@ -204,8 +204,11 @@ class Marginals:
         spec, found = context.graph.operators[step], dict[int, _Seen]()
         for number, operand in enumerate(spec.operands):
             direct = unshaped(operand.name, context.reshapes)
-            if sources[number] == "fixed" and direct in self._fixed and number not in context.owned[step]:
-                found[number] = _Seen("even", self._view_key(step, operand.name), ())
+            is_brought = direct in self._fixed and direct not in self._readers
+            if sources[number] == "fixed" and is_brought and number not in context.owned[step]:
+                reader = context.reader_by_input.get(direct)
+                kind = "of its own" if reader is not None and reader.step == step else "even"
+                found[number] = _Seen(kind, self._view_key(step, operand.name), ())
             if sources[number] != "viewed":
                 continue
             pieces = pieces_of(context.graph, operand.name, self._laid_out)
@@ -225,8 +228,9 @@ class Marginals:
 
         def source_key(source: str) -> object:
             maker = self._maker_by_value.get(source)
-            decided = context.reader_by_input.get(source)
-            return maker == step, maker is None, decided and decided[1], shapes[source]
+            reader = context.reader_by_input.get(source)
+            decided = reader and (reader.step == step, reader.number, reader.seen and reader.seen.dims)
+            return maker == step, maker is None, decided, shapes[source]
 
         return view_key(context.graph, value, source_key)
 
@@ -245,7 +249,7 @@ class Marginals:
                 plan = found.listed.plan(number)
                 if plan is None:
                     continue
-                layouts = self._fixed | read_layouts(context, step, plan)
+                layouts = self._fixed | read_layouts(context, step, plan, is_compared=False)
                 cycles[row] = sum(sum(context.mover.bound(spec, plan, each, layouts)) for each in numbers)
             return cycles
 
@@ -258,7 +262,7 @@ class Marginals:
         root = list(range(len(self.by_step)))
         tables: dict[object, tuple[Ints, Ints, Ints]] = {}
         values = {spec.output.name: len(spec.operands) for spec in self.context.graph.operators}
-        values |= {value: number for value, (_, number) in self.context.reader_by_input.items()}
+        values |= {value: number for value, (_, number) in self._readers.items()}
 
         def root_of(step: int) -> int:
             while root[step] != step:
@@ -354,6 +358,12 @@ class Marginals:
         return found
 
 
+def _plain_readers(context: Context) -> dict[str, tuple[int, int]]:
+    """Return which operand decides where an input lies that it reads directly: those are estimated pair by pair."""
+    readers = context.reader_by_input.items()
+    return {value: (reader.step, reader.number) for value, reader in readers if reader.is_plain}
+
+
 def _deciding(context: Context) -> frozenset[int]:
     """Return the operators that lay out inputs which others read too."""
     graph = context.graph
@@ -363,9 +373,10 @@ def _deciding(context: Context) -> frozenset[int]:
         for operand in spec.operands
         for source in graph.sources_of(operand.name)
     ]
+    deciders = [(value, reader.step) for value, reader in context.reader_by_input.items()]
     return frozenset(
         decides
-        for value, (decides, _) in context.reader_by_input.items()
+        for value, decides in deciders
         if any(source == value and step != decides for step, source in readers)
     )
 

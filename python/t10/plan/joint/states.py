@@ -142,7 +142,7 @@ def within_tables(context: Context, united: list[States], ranked: Sequence[State
     A table that is left out costs more than states it has too few.
     """
     maker_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
-    maker_by_value |= {value: step for value, (step, _) in context.reader_by_input.items()}
+    maker_by_value |= {value: reader.step for value, reader in context.reader_by_input.items()}
     maker_by_value |= {value: step for value, (step, _) in context.resting.items()}
     result = list(united)
     for step, spec in enumerate(context.graph.operators):

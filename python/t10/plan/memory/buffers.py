@@ -16,6 +16,7 @@ from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.laid_out import LayoutOperators
 from t10.core.movement import operand_of, partition_scatter
 from t10.core.overlap import second_name, second_windows
 from t10.core.own_weights import own_weights
@@ -47,7 +48,7 @@ def buffer_requests(
     last_by_value = last_moments(graph, operators)
     kept = {source for output in graph.outputs for source in graph.sources_of(output.value)}
     end = moment(max(len(operators) - 1, 0), "finish")
-    specs = {spec.name: spec for spec in graph.operators}
+    makers = LayoutOperators(graph)
     shift_bytes = chip.shift_buffer_bytes
     if shift_bytes < SUMS_BYTES and any(map(hands_on_rounded, graph.operators)):
         raise InputError(
@@ -64,7 +65,7 @@ def buffer_requests(
                 continue
             is_kept = prefix == "idle" and value.name not in begins
             last = end if is_kept else last_by_value[value.name]
-            size = layout_slots(specs, layouts[value.name], prod(value.shape)) * size_bytes(value.dtype)
+            size = layout_slots(makers, layouts[value.name], prod(value.shape)) * size_bytes(value.dtype)
             name = f"{prefix}:{value.name}"
             found[name] = Request(name, size, begins.get(value.name, 0), last)
     for step, (spec, scheduled) in enumerate(zip(graph.operators, operators, strict=True)):
@@ -181,10 +182,9 @@ def goes_into_its_slot(spec: OperatorSpec, plan: OperatorPlan, number: int) -> b
     return number >= len(spec.inputs) or (spec.combine == "none" and plan.ft[number] == plan.ft[-1])
 
 
-def layout_slots(specs: Mapping[str, OperatorSpec], layout: ValueLayout, n_elements: int) -> int:
+def layout_slots(makers: LayoutOperators, layout: ValueLayout, n_elements: int) -> int:
     """Return how many elements a core holds under a layout."""
-    if layout.plan is None:
+    spec = makers.of(layout)
+    if layout.plan is None or spec is None:
         return chunk_slots(n_elements, layout.n_cores)
-    return partition_scatter(
-        operand_slots(specs[layout.operator], layout.plan, layout.operand), layout.scatter
-    )
+    return partition_scatter(operand_slots(spec, layout.plan, layout.operand), layout.scatter)

@@ -23,6 +23,7 @@ from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
+from t10.core.laid_out import LayoutOperators
 from t10.core.loads import Loads, Places
 from t10.core.movement import ArrivalCosts, Traffic, constant_numbers, is_padded, operand_of, view_ids
 from t10.core.plan import OperatorPlan
@@ -134,9 +135,12 @@ class Mover:
     cost: CostModel
     n_cores: int
     spec_by_value: dict[str, OperatorSpec] = field(init=False)
-    _spec_by_name: dict[str, OperatorSpec] = field(init=False)
+    _layout_operators: LayoutOperators = field(init=False)
     _shapes: dict[str, tuple[int, ...]] = field(init=False)
     _kind_by_name: dict[str, int] = field(default_factory=dict[str, int])
+    _operator_by_layout: dict[tuple[str, int, str], tuple[int, OperatorSpec]] = field(
+        default_factory=dict[tuple[str, int, str], tuple[int, OperatorSpec]]
+    )
     _readings: dict[tuple[str, str], _Reading] = field(default_factory=dict[tuple[str, str], _Reading])
     _views: dict[int, _moves.View] = field(default_factory=dict[int, _moves.View])
     _cells_by_key: dict[CellsKey, _moves.PartitionCells] = field(
@@ -161,7 +165,7 @@ class Mover:
         self._rates = self._prices.rates.numbers if self._prices.rates else ()
         self._known = _known_under(self._rates)
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
-        self._spec_by_name = {spec.name: spec for spec in self.graph.operators}
+        self._layout_operators = LayoutOperators(self.graph)
         self._shapes = self.graph.shape_by_value
 
     def arrival(
@@ -212,13 +216,33 @@ class Mover:
 
         Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
         """
-        key = self._key(spec, plan, number, layouts)
-        counted = self._traffic.get(key) or self._bounds.get((key, is_fine))
-        if counted is None:
+        known = self._traffic.get(self._key(spec, plan, number, layouts))
+        return self._shares(
+            known or self._looked_at(spec, plan, number, layouts, is_fine=is_fine), spec, number
+        )
+
+    def estimate(
+        self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
+    ) -> int:
+        """Return the cycles that bringing operand `number` takes at least, the same whatever was counted before."""
+        return sum(self._shares(self._looked_at(spec, plan, number, layouts, is_fine=True), spec, number))
+
+    def _looked_at(
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        *,
+        is_fine: bool,
+    ) -> Traffic:
+        """Return what the cores that are looked at move."""
+        key = self._key(spec, plan, number, layouts), is_fine
+        if key not in self._bounds:
             n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
-            counted = self._bounded(spec, [plan], number, [layouts], np.zeros((1, 2), np.int64), n_pieces)[0]
-            self._bounds[key, is_fine] = counted
-        return self._shares(counted, spec, number)
+            pair = np.zeros((1, 2), np.int64)
+            self._bounds[key] = self._bounded(spec, [plan], number, [layouts], pair, n_pieces)[0]
+        return self._bounds[key]
 
     def bounds(
         self,
@@ -375,8 +399,18 @@ class Mover:
         plan = layout.plan
         if plan is None:
             return (-1, prod(self._shapes[layout.value]), layout.n_cores), 1
-        kind = self._kind(self._spec_by_name[layout.operator])
+        kind = self._known_operator(layout)[0]
         return (kind, self._known.plans.of(plan), layout.operand), layout.scatter
+
+    def _known_operator(self, layout: ValueLayout) -> tuple[int, OperatorSpec]:
+        """Return the operator that a layout names, its operand as it reads the value, and its kind."""
+        key = layout.operator, layout.operand, layout.value
+        known = self._operator_by_layout.get(key)
+        if known is None:
+            spec = self._layout_operators.of(layout)
+            assert spec is not None
+            known = self._operator_by_layout[key] = self._known.kinds.of(canonical(spec)), spec
+        return known
 
     def _cells(self, key: CellsKey, spec: OperatorSpec, plan: OperatorPlan) -> _moves.PartitionCells:
         known = self._cells_by_key.get(key)
@@ -393,7 +427,7 @@ class Mover:
             if layout.plan is None:
                 cells = linear_cells(key[0][1], layout.n_cores)
             else:
-                cells = self._cells(key[0], self._spec_by_name[layout.operator], layout.plan)
+                cells = self._cells(key[0], self._known_operator(layout)[1], layout.plan)
             if len(self._locators) >= KEPT_LOCATORS:
                 self._locators.clear()
             known = self._locators[key] = _moves.make_locator(cells, layout.scatter)

@@ -53,7 +53,7 @@ def layout_by_value(plan: ModulePlan) -> dict[str, ValueLayout]:
 
 def _source(uses: Uses, layout: ValueLayout) -> tuple[ValueLayout, OperatorSpec | None, int]:
     """Return a layout and its operator without names, and the number of elements of its value."""
-    maker = uses.specs.get(layout.operator)
+    maker = uses.makers.of(layout)
     n_elements = prod(uses.shapes[layout.value])
     return nameless_layout(layout), None if maker is None else nameless(maker), n_elements
 
@@ -119,7 +119,7 @@ def _padding_of(plan: ModulePlan, uses: Uses, layout: ValueLayout) -> str | None
     A weight laid out as an operand is put there with its padding; results and linear layouts have none.
     """
     is_weight = layout.value in {weight.name for weight in plan.graph.weights}
-    spec = uses.specs.get(layout.operator)
+    spec = uses.makers.of(layout)
     return spec.operands[layout.operand].pad_value if is_weight and spec is not None else None
 
 

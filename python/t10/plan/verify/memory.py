@@ -54,7 +54,7 @@ def needs(plan: ModulePlan, chip: ChipSpec, uses: Uses) -> Iterator[Need]:
             n_elements = 1
             for extent in uses.shapes[layout.value]:
                 n_elements *= extent
-            n_slots = layout_slots(layout, uses.specs.get(layout.operator), n_elements)
+            n_slots = layout_slots(layout, uses.makers.of(layout), n_elements)
             first, until = 0, end
             if prefix == "input" or layout.value in fetched:
                 first, until = fetched.get(layout.value, 0), _last_read(plan, uses, layout.value, 0)

@@ -104,7 +104,7 @@ def _stored_rules(uses: Uses, layout: ValueLayout, chip: ChipSpec) -> Iterator[V
     if not 1 <= layout.n_cores <= chip.n_cores:
         yield Violation(layout.value, "layouts", f"{layout.n_cores} cores", f"1 to {chip.n_cores}")
         return
-    spec = uses.specs.get(layout.operator)
+    spec = uses.makers.of(layout)
     most, is_all_needed = 1, True
     if layout.plan is not None:
         if spec is None or not 0 <= layout.operand < len(spec.operands):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.laid_out import LayoutOperators
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,14 @@ class OperandRead:
 class Uses:
     """What the rules look up in a graph, all by name.
 
+    `makers` are the operators that layouts name.
     `origins`: the inputs, weights and results whose elements a value takes, views looked through. `renamed`: the
     value that a value is a reshape of, itself where it is none (a reshape numbers elements alike). `reads`: of every
     input, weight and result, in execution order. `kept`: those whose elements the model returns. `last`: the last
     operator step at which bytes are needed.
     """
 
-    specs: Mapping[str, OperatorSpec]
+    makers: LayoutOperators
     shapes: Mapping[str, tuple[int, ...]]
     origins: Mapping[str, frozenset[str]]
     renamed: Mapping[str, str]
@@ -53,7 +54,7 @@ def uses_of(graph: Graph) -> Uses:
     last = {value: max(read.step for read in found) for value, found in reads.items()}
     last |= dict.fromkeys(kept, len(graph.operators) - 1)
     return Uses(
-        specs={spec.name: spec for spec in graph.operators},
+        makers=LayoutOperators(graph),
         shapes=graph.shape_by_value,
         origins=origins,
         renamed=renamed,

@@ -13,6 +13,7 @@ from t10.core.arriving import arriving_elements
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
+from t10.core.laid_out import LayoutOperators
 from t10.core.movement import copy_choice, home_tables, layout_map, operand_elements, operand_of, view_ids
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan, ScheduledOperator, ValueLayout
@@ -44,6 +45,7 @@ class TileCounter:
     plan: ModulePlan
     layouts: dict[str, ValueLayout] = field(init=False)
     specs: dict[str, OperatorSpec] = field(init=False)
+    makers: LayoutOperators = field(init=False)
 
     def __post_init__(self) -> None:
         """Index layouts and operators."""
@@ -51,6 +53,7 @@ class TileCounter:
         every = (*plan.weight_layouts, *plan.input_layouts, *(op.output_layout for op in plan.operators))
         self.layouts = {layout.value: layout for layout in every}
         self.specs = {spec.name: spec for spec in plan.graph.operators}
+        self.makers = LayoutOperators(plan.graph)
 
     def work(self, planned: ScheduledOperator) -> TileWork:
         """Return what the tiles do in one operator."""
@@ -73,7 +76,7 @@ class TileCounter:
         total: Ints = np.zeros(self._most_cores(), np.int64)
         for layout in self.plan.weight_layouts:
             n_elements = _n_elements(self.plan.graph, layout.value)
-            home = layout_map(self.specs.get(layout.operator), layout, n_elements)
+            home = layout_map(self.makers.of(layout), layout, n_elements)
             counts = (home.elements >= 0).sum(axis=1)
             total[: len(counts)] += counts * size_bytes(layout.dtype)
         return np.trim_zeros(total, "b")
@@ -87,7 +90,7 @@ class TileCounter:
         """Return the elements that every tile receives and sends for one operand; several that take one get it once."""
         name = operand_of(spec, number).name
         ids, _ = view_ids(self.plan.graph, name, np.int64)
-        where = _Homes.of(self.plan.graph, self.layouts, self.specs, name, plan.n_cores)
+        where = _Homes.of(self.plan.graph, self.layouts, self.makers, name, plan.n_cores)
         renaming = ids.reshape(-1)
         wanted = arriving_elements(spec, plan, number)
         received: Ints = np.zeros(plan.n_cores, np.int64)
@@ -118,7 +121,7 @@ class _Homes:
     def of(
         graph: Graph,
         layouts: Mapping[str, ValueLayout],
-        specs: Mapping[str, OperatorSpec],
+        makers: LayoutOperators,
         value: str,
         n_cores: int,
     ) -> _Homes:
@@ -129,7 +132,7 @@ class _Homes:
         n_numbers = n_entries = 0
         for source in graph.sources_of(value):
             n_elements, layout = _n_elements(graph, source), layouts[source]
-            home = layout_map(specs.get(layout.operator), layout, n_elements)
+            home = layout_map(makers.of(layout), layout, n_elements)
             core, _ = home_tables(home, n_elements)
             tables.append(core.reshape(-1).astype(np.int64))
             first.append(n_numbers)
