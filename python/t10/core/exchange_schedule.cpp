@@ -74,11 +74,14 @@ int n_bits_of(std::int64_t largest) {
   return n;
 }
 
-// Which ports a transfer needs: asked often, hence small.
-struct Route {
+// Which ports a transfer needs, and cycles of its next part. Millions are read in no order: with the targets of most
+// transfers, one fits half a cache line.
+struct alignas(32) Route {
   std::int32_t source;
   std::uint32_t first_target, end_target;
+  std::array<std::int32_t, 2> few_targets;
   bool has_other;  // whether it needs the send port of its sender's partner
+  std::int64_t next_cycles;
 };
 
 // What a transfer takes, in parts.
@@ -86,9 +89,6 @@ struct Work {
   std::int32_t transfer;
   std::uint64_t reads;
   std::int64_t cycles, n_parts, n_begun;
-
-  // Cycles of its next part.
-  std::int64_t next_cycles() const { return n_parts == 1 ? cycles : Cut::share(cycles, n_begun, n_parts); }
 };
 
 // Ports are numbered: the send port of a tile is 2 * tile, its receive port 2 * tile + 1. Transfers are jobs here, near
@@ -97,7 +97,7 @@ class Scheduler {
  public:
   Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {})
       : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), until_(ports(n_tiles)), left_(ports(n_tiles)),
-        mask_(ports(n_tiles)), n_done_of_(ports(n_tiles)) {
+        mask_(ports(n_tiles)) {
     order();
     enter();
     for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
@@ -150,6 +150,7 @@ class Scheduler {
 
  private:
   static constexpr std::int64_t STARTED = NO_LIMIT;
+  static constexpr std::size_t DROPPED_PART = 4;
 
   static std::size_t ports(std::int64_t n_tiles) { return 2 * static_cast<std::size_t>(n_tiles); }
   static std::size_t send(std::int32_t tile) { return 2 * static_cast<std::size_t>(tile); }
@@ -178,9 +179,11 @@ class Scheduler {
       const auto first_target = static_cast<std::uint32_t>(targets_.size());
       targets_.insert(targets_.end(), each.targets.begin(), each.targets.end());
       if (has_writes) writes_.insert(writes_.end(), each.writes.begin(), each.writes.end());
+      const std::int64_t cycles = cut_.cycles(each), n_parts = cut_.n_parts(each);
       routes_.push_back({each.source, first_target, static_cast<std::uint32_t>(targets_.size()),
-                         each.is_paired && partner(each.source) < n_tiles_});
-      work_.push_back({number, each.reads, cut_.cycles(each), cut_.n_parts(each), 0});
+                         {each.targets.front(), each.targets.back()},
+                         each.is_paired && partner(each.source) < n_tiles_, Cut::share(cycles, 0, n_parts)});
+      work_.push_back({number, each.reads, cycles, n_parts, 0});
     }
   }
 
@@ -203,7 +206,13 @@ class Scheduler {
 
   template <class Use>
   void each_target(const Route &route, Use &&use) const {
-    for (std::size_t t = route.first_target; t < route.end_target; ++t) use(targets_[t]);
+    const std::int32_t *targets = targets_of(route);
+    for (std::size_t t = 0; t < route.end_target - route.first_target; ++t) use(targets[t]);
+  }
+
+  const std::int32_t *targets_of(const Route &route) const {
+    const bool are_few = route.end_target - route.first_target <= route.few_targets.size();
+    return are_few ? route.few_targets.data() : targets_.data() + route.first_target;
   }
 
   // The ports that a transfer keeps busy.
@@ -227,33 +236,27 @@ class Scheduler {
     const std::size_t own = send(route.source), back = receive(route.source);
     if (until_[own] > now) return until_[own];
     if (route.has_other && until_[send(partner(route.source))] > now) return until_[send(partner(route.source))];
-    if (until_[back] > now && (mask_[back] & work_[job].reads) != 0) return until_[back];
-    for (std::size_t t = route.first_target; t < route.end_target; ++t) {
-      const std::size_t to = receive(targets_[t]), other = send(targets_[t]);
+    if (until_[back] > now && mask_[back] != 0 && (mask_[back] & work_[job].reads) != 0) return until_[back];
+    const std::int32_t *targets = targets_of(route);
+    for (std::size_t t = 0; t < route.end_target - route.first_target; ++t) {
+      const std::size_t to = receive(targets[t]), other = send(targets[t]);
       if (until_[to] > now) return until_[to];
-      if (!writes_.empty() && (mask_[other] & writes_[t]) != 0 && until_[other] > now) return until_[other];
+      if (!writes_.empty() && (mask_[other] & writes_[route.first_target + t]) != 0 && until_[other] > now)
+        return until_[other];
     }
     return now;
   }
 
-  // Drops what has begun from the list of a port once that is most of it.
-  void shorten(std::size_t port) {
-    if (n_done_of_[port] * 2 <= end_waiting_[port] - first_waiting_[port]) return;
-    const auto first = waiting_.begin() + static_cast<std::ptrdiff_t>(first_waiting_[port]);
-    const auto last = waiting_.begin() + static_cast<std::ptrdiff_t>(end_waiting_[port]);
-    const auto end = std::remove_if(first, last, [&](std::int32_t i) { return earliest_of(i) == STARTED; });
-    end_waiting_[port] = static_cast<std::size_t>(end - waiting_.begin());
-    n_done_of_[port] = 0;
-  }
-
-  // Finds what waits for a port and can begin.
+  // Finds what waits for a port and can begin; drops what has begun from its list where much of what was seen has.
   void look(std::size_t port, std::int64_t now) {
-    shorten(port);
-    std::size_t n = 0;
-    for (std::size_t w = first_waiting_[port]; w < end_waiting_[port]; ++w) {
+    std::size_t n = 0, n_begun = 0, w = first_waiting_[port];
+    for (; w < end_waiting_[port] && n < look_ahead_; ++w) {
       std::int64_t &earliest = earliest_of(waiting_[w]);
-      if (earliest == STARTED) continue;
-      if (++n > look_ahead_) return;
+      if (earliest == STARTED) {
+        ++n_begun;
+        continue;
+      }
+      ++n;
       if (earliest > now) continue;
       const auto job = static_cast<std::size_t>(waiting_[w]);
       const std::int64_t until = busy_until(job, now);
@@ -261,6 +264,15 @@ class Scheduler {
       earliest = std::max(until, now + 1);
       if (until <= now) found_.push_back(key_bits_ <= KEY_BITS ? key(job) | job : job);
     }
+    if (n_begun * DROPPED_PART > n) drop(port, w);
+  }
+
+  // Drops what has begun from the list of a port, up to entry `end`.
+  void drop(std::size_t port, std::size_t end) {
+    std::size_t first = end;
+    for (std::size_t w = end; w-- > first_waiting_[port];)
+      if (earliest_of(waiting_[w]) != STARTED) waiting_[--first] = waiting_[w];
+    first_waiting_[port] = first;
   }
 
   // Most that any port of a job has left to do.
@@ -273,7 +285,7 @@ class Scheduler {
   // Smaller for what begins first: whose busiest port has most left to do, then the longest; its number goes behind.
   std::uint64_t key(std::size_t job) const {
     const auto less = static_cast<std::uint64_t>(most_left_ - most_left(job));
-    const auto shorter = static_cast<std::uint64_t>(longest_ - work_[job].next_cycles());
+    const auto shorter = static_cast<std::uint64_t>(longest_ - routes_[job].next_cycles);
     return ((less << cycle_bits_) | shorter) << job_bits_;
   }
 
@@ -285,7 +297,7 @@ class Scheduler {
       return;
     }
     std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> order;
-    for (const std::uint64_t i : found_) order.emplace_back(-most_left(i), -work_[i].next_cycles(), i);
+    for (const std::uint64_t i : found_) order.emplace_back(-most_left(i), -routes_[i].next_cycles, i);
     std::sort(order.begin(), order.end());
     std::transform(order.begin(), order.end(), found_.begin(), [](const auto &each) { return std::get<2>(each); });
   }
@@ -307,19 +319,19 @@ class Scheduler {
   }
 
   void begin(std::size_t job, std::int64_t now, Schedule &result) {
-    const Route &route = routes_[job];
+    Route &route = routes_[job];
     Work &work = work_[job];
-    const std::int64_t cycles = work.next_cycles(), end = now + cycles;
+    const std::int64_t cycles = route.next_cycles, end = now + cycles;
     const std::int64_t fragments = cut_.fragments(transfers_[static_cast<std::size_t>(work.transfer)]);
     result.parts.push_back({work.transfer, now, cycles, Cut::share(fragments, work.n_begun, work.n_parts)});
     const bool is_last = ++work.n_begun == work.n_parts;
+    route.next_cycles = Cut::share(work.cycles, work.n_begun, work.n_parts);
     earliest_[job] = is_last ? STARTED : end;
     n_done_ += is_last ? 1 : 0;
     each_port(route, [&](std::size_t port) {
       until_[port] = end;
       left_[port] -= cycles;
       mask_[port] = 0;
-      n_done_of_[port] += is_last ? 1 : 0;
     });
     mask_[send(route.source)] = work.reads;
     for (std::size_t t = route.first_target; !writes_.empty() && t < route.end_target; ++t)
@@ -342,7 +354,7 @@ class Scheduler {
   // Of ports; what waits for one is in `waiting_` from its first to its end.
   std::vector<std::int64_t> until_, left_;
   std::vector<std::uint64_t> mask_;
-  std::vector<std::size_t> n_done_of_, first_waiting_, end_waiting_;
+  std::vector<std::size_t> first_waiting_, end_waiting_;
   std::vector<std::int32_t> waiting_;
   // What can begin: keys, or numbers of jobs where those do not fit.
   std::vector<std::uint64_t> found_, spare_;

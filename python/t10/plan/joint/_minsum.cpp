@@ -21,8 +21,11 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
+#include "minsum_factors.h"
+#include "minsum_messages.h"
 #include "minsum_names.h"
 #include "minsum_rows.h"
 
@@ -43,14 +46,6 @@ constexpr std::size_t kSparse = 4;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Column = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-
-// A table over `scope`, row-major in the order of the scope: the variable that is eliminated first comes last. `first`
-// is the number of the first table with these costs.
-struct Factor {
-  std::vector<std::size_t> scope;
-  std::vector<double> cost;
-  std::size_t first = 0;
-};
 
 // One addend of a bucket: which table, and its stride along every variable of the bucket's scope. Along the eliminated
 // variable it is 1.
@@ -80,7 +75,7 @@ std::size_t product(const std::vector<std::size_t> &scope, const std::vector<std
 }
 
 // Of every bucket the table that results; equal ones share it.
-using Messages = std::vector<std::shared_ptr<std::vector<double>>>;
+using Messages = std::vector<std::shared_ptr<const std::vector<double>>>;
 
 class Elimination {
  public:
@@ -146,7 +141,7 @@ class Elimination {
       constant_ += cost.data()[0];
       return;
     }
-    factor.cost.assign(cost.data(), cost.data() + cost.shape(0));
+    factor.given = cost.data();
     factors_.push_back(std::move(factor));
   }
 
@@ -198,10 +193,11 @@ class Elimination {
   // Orders every table so that the variable that goes first varies fastest: a bucket then adds contiguous rows.
   void lay_out(const std::vector<std::size_t> &rank) {
     const auto later_first = [&](std::size_t a, std::size_t b) { return rank[a] > rank[b]; };
+    LaidOut laid_out;
     for (Factor &factor : factors_) {
       std::vector<std::size_t> scope = factor.scope;
       std::sort(scope.begin(), scope.end(), later_first);
-      factor = permuted(factor, scope);
+      lay_out_as(factor, scope, n_states_, laid_out);
     }
     for (Bucket &bucket : buckets_) std::sort(bucket.scope.begin(), bucket.scope.end(), later_first);
     for (Bucket &bucket : buckets_)
@@ -229,7 +225,7 @@ class Elimination {
         const std::size_t v = factor.scope[d], k = n_states_[v];
         if (more_[v].empty()) more_[v].assign(k * k, 0.0);
         std::vector<double> &table = known[{factor.first, d}];
-        if (table.empty()) table = most_more(factor.cost, k, inner);
+        if (table.empty()) table = most_more(*factor.cost, k, inner);
         for (std::size_t i = 0; i < k * k; ++i) more_[v][i] += table[i];
         inner *= k;
       }
@@ -243,13 +239,16 @@ class Elimination {
     if (!is_finite || cost.size() * k > kMaxCompared) return result;
     std::fill(result.begin(), result.end(), -kInfinity);
     for (std::size_t first = 0; first < cost.size(); first += k * inner)
-      for (std::size_t a = 0; a < k; ++a)
-        for (std::size_t b = 0; b < k; ++b) {
-          const double *of_a = cost.data() + first + a * inner, *of_b = cost.data() + first + b * inner;
-          double most = result[a * k + b];
-          for (std::size_t i = 0; i < inner; ++i) most = std::max(most, of_a[i] - of_b[i]);
-          result[a * k + b] = most;
-        }
+      for (std::size_t a = 0; a < k; ++a) {
+        const double *of_a = cost.data() + first + a * inner;
+        if (inner == 1)
+          raise_to_differences(*of_a, cost.data() + first, result.data() + a * k, k);
+        else
+          for (std::size_t b = 0; b < k; ++b) {
+            double &most = result[a * k + b];
+            most = std::max(most, most_difference(of_a, cost.data() + first + b * inner, inner));
+          }
+      }
     return result;
   }
 
@@ -278,8 +277,13 @@ class Elimination {
   // Finds which tables have equal costs and which buckets add up alike.
   void name_equals() {
     Names costs;
-    for (std::size_t f = 0; f < factors_.size(); ++f)
-      factors_[f].first = costs.try_emplace(bits_of(factors_[f].cost.data(), factors_[f].cost.size()), f).first->second;
+    std::map<const void *, std::size_t> tables;
+    for (std::size_t f = 0; f < factors_.size(); ++f) {
+      const std::vector<double> &cost = *factors_[f].cost;
+      const auto [table, is_new] = tables.try_emplace(&cost, f);
+      if (is_new) table->second = costs.try_emplace(bits_of(cost.data(), cost.size()), f).first->second;
+      factors_[f].first = table->second;
+    }
     Names shapes;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       Numbers shape{n_states_[buckets_[b].variable], buckets_[b].scope.size()};
@@ -287,28 +291,6 @@ class Elimination {
       for (const Addend &a : buckets_[b].addends) shape.insert(shape.end(), a.strides.begin(), a.strides.end());
       buckets_[b].shape = shapes.try_emplace(std::move(shape), b).first->second;
     }
-  }
-
-  Factor permuted(const Factor &factor, const std::vector<std::size_t> &scope) const {
-    Factor result{scope, std::vector<double>(factor.cost.size())};
-    std::vector<std::size_t> strides(scope.size());
-    for (std::size_t i = 0; i < scope.size(); ++i) {
-      std::size_t stride = 1;
-      for (std::size_t j = factor.scope.size(); factor.scope[--j] != scope[i];) stride *= n_states_[factor.scope[j]];
-      strides[i] = stride;
-    }
-    std::vector<std::size_t> at(scope.size(), 0);
-    std::size_t from = 0;
-    for (double &cost : result.cost) {
-      cost = factor.cost[from];
-      for (std::size_t d = scope.size(); d-- > 0;) {
-        from += strides[d];
-        if (++at[d] < n_states_[scope[d]]) break;
-        from -= strides[d] * at[d];
-        at[d] = 0;
-      }
-    }
-    return result;
   }
 
   double solve(const double *all_costs, std::vector<std::int64_t> &chosen, std::size_t &n_sums) const {
@@ -338,29 +320,28 @@ class Elimination {
     for (const std::vector<std::size_t> &states : open)
       if (states.empty()) return kInfinity;
     messages.resize(buckets_.size());
-    std::vector<std::size_t> equal(buckets_.size());
+    std::vector<std::size_t> names(buckets_.size());
     double constant = constant_;
     // Entries of a message are there for open states alone: buckets that share one have the same around them.
-    Names sets_of_states;
     std::vector<std::size_t> around(open.size());
-    for (std::size_t v = 0; v < open.size(); ++v)
-      around[v] = sets_of_states.try_emplace(Numbers(open[v].begin(), open[v].end()), v).first->second;
-    Names sums_by_what;
+    for (std::size_t v = 0; v < open.size(); ++v) around[v] = kept_.name_of(open[v]);
+    std::unordered_set<std::size_t> seen;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket &bucket = buckets_[b];
       const double *own = state_costs + first_[bucket.variable];
-      Numbers what = bits_of(own, n_states_[bucket.variable]);
-      what.insert(what.begin(), bucket.shape);
+      Numbers what{bucket.shape};
       for (const Addend &a : bucket.addends)
-        what.push_back(a.is_message ? 2 * equal[a.number] + 1 : 2 * factors_[a.number].first);
+        what.push_back(a.is_message ? 2 * names[a.number] + 1 : 2 * factors_[a.number].first);
       for (const std::size_t v : bucket.scope) what.push_back(around[v]);
-      equal[b] = sums_by_what.try_emplace(std::move(what), b).first->second;
-      if (equal[b] == b) {
-        messages[b] = std::make_shared<std::vector<double>>(bucket.n_cells);
-        n_sums += eliminate(bucket, own, open, messages, *messages[b]);
-      } else {
-        messages[b] = messages[equal[b]];
-      }
+      append_bits(what, own, n_states_[bucket.variable]);
+      const Message message = kept_.of(std::move(what), [&] {
+        auto costs = std::make_shared<std::vector<double>>(bucket.n_cells);
+        return Message{0, eliminate(bucket, own, open, messages, *costs), costs};
+      });
+      names[b] = message.name;
+      messages[b] = message.costs;
+      // What is kept counts as if it were made again: work does not depend on what was asked before.
+      if (seen.insert(message.name).second) n_sums += message.n_sums;
       if (bucket.scope.empty()) constant += (*messages[b])[0];
     }
     return constant;
@@ -429,7 +410,7 @@ class Elimination {
   std::vector<const double *> tables(const Bucket &bucket, const Messages &messages) const {
     std::vector<const double *> result;
     for (const Addend &a : bucket.addends)
-      result.push_back(a.is_message ? messages[a.number]->data() : factors_[a.number].cost.data());
+      result.push_back(a.is_message ? messages[a.number]->data() : factors_[a.number].cost->data());
     return result;
   }
 
@@ -482,6 +463,7 @@ class Elimination {
   std::vector<Factor> factors_;
   std::vector<Bucket> buckets_;
   double constant_ = 0.0;
+  mutable KeptMessages kept_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from t10.core.arrays import Bools, Ints, different_rows
+from t10.core.arrays import Bools, Ints
 from t10.plan.joint.selection import Lifetime, Saving, Selection, Table
 
 MOST_PASSES = 12
@@ -50,13 +50,19 @@ class Neighbourhood:
         chosen = rows.copy()
         states = selection.states_of(chosen)
         used = selection.used_bytes(chosen)
-        is_fastest = [False] * selection.n_operators
+        is_fastest, is_known = [False] * selection.n_operators, [True] * selection.n_operators
+        cycles = selection.row_cycles(states)
         for _ in range(MOST_PASSES):
             is_better = False
             for operator in range(selection.n_operators):
                 if is_fastest[operator]:
                     continue
-                faster = self._faster_rows(operator, chosen, states)
+                span = selection.rows_of(operator)
+                own = cycles[span.start : span.stop]
+                if not is_known[operator]:
+                    own[:] = self._row_cycles(operator, states)
+                    is_known[operator] = True
+                faster = _faster(own, int(chosen[operator]) - span.start)
                 is_fastest[operator] = not len(faster)
                 found = self._best_move(operator, faster, chosen, states, used)
                 if found is not None:
@@ -65,7 +71,7 @@ class Neighbourhood:
                     states[operator] = selection.rows.state[row] - selection.first_state[operator]
                     is_better = True
                     for other in self.neighbours[operator]:
-                        is_fastest[other] = False
+                        is_fastest[other] = is_known[other] = False
             if not is_better:
                 break
         return chosen
@@ -101,11 +107,12 @@ class Neighbourhood:
         selection = self.selection
         states, used = selection.states_of(rows), selection.used_bytes(rows)
         slack = int(selection.room_bytes - used.max())
-        moves = [self._moves(operator, rows, states) for operator in range(selection.n_operators)]
-        change = np.concatenate([cycles for _, cycles, _ in moves])
-        extra = np.concatenate([n_bytes for _, _, n_bytes in moves])
-        where = np.concatenate([np.arange(span.start, span.stop) for span, _, _ in moves])
-        owner = np.repeat(np.arange(selection.n_operators), [len(cycles) for _, cycles, _ in moves])
+        owner = np.repeat(
+            np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
+        )
+        cycles = selection.row_cycles(states)
+        change = cycles - cycles[rows][owner]
+        extra = selection.rows.idle_bytes - selection.rows.idle_bytes[rows][owner]
         ups = np.nonzero((change < 0) & (extra > slack))[0]
         downs = np.nonzero((change > 0) & (extra < 0))[0]
         # Of moves that gain (or lose) the same, equal operators have many: the first of each price stands for all.
@@ -114,13 +121,13 @@ class Neighbourhood:
             return None
         gain = change[ups][:, None] + change[downs][None, :]
         is_open = (gain < 0) & (extra[ups][:, None] + extra[downs][None, :] <= slack)
-        order = np.argsort(np.where(is_open, gain, 0), axis=None, kind="stable")[:MOST_PAIRS]
         now = selection.cycles(rows)
-        for up, down in zip(*np.unravel_index(order, gain.shape), strict=True):
-            if not is_open[up, down] or owner[ups[up]] == owner[downs[down]]:
+        for pair in _least(gain.ravel(), np.flatnonzero(is_open), MOST_PAIRS):
+            up, down = int(ups[pair // len(downs)]), int(downs[pair % len(downs)])
+            if owner[up] == owner[down]:
                 continue
             tried = rows.copy()
-            tried[owner[ups[up]]], tried[owner[downs[down]]] = where[ups[up]], where[downs[down]]
+            tried[owner[up]], tried[owner[down]] = up, down
             if selection.cycles(tried) < now and selection.fits(tried):
                 return tried
         return None
@@ -171,13 +178,6 @@ class Neighbourhood:
             where = tuple(slice(None) if o == operator else int(states[o]) for o in table.scope)
             moved += table.values[where]
         return rows.cycles[span.start : span.stop] + moved[rows.state[span.start : span.stop] - first]
-
-    def _faster_rows(self, operator: int, chosen: Ints, states: Ints) -> Ints:
-        """Return the numbers of the rows of an operator that are faster than the one it has, the fastest first."""
-        cycles = self._row_cycles(operator, states)
-        current = int(chosen[operator]) - self.selection.rows_of(operator).start
-        faster = np.nonzero(cycles < cycles[current])[0]
-        return faster[np.argsort(cycles[faster], kind="stable")]
 
     def _best_move(
         self, operator: int, faster: Ints, chosen: Ints, states: Ints, used: Ints
@@ -260,6 +260,24 @@ def neighbours(selection: Selection, rows: Ints, most: int) -> list[Ints]:
     return list(Neighbourhood(selection).near(rows, most))
 
 
+def _faster(cycles: Ints, current: int) -> Ints:
+    """Return the numbers of what takes less than the current one, the fastest first."""
+    faster = np.nonzero(cycles < cycles[current])[0]
+    return faster[np.argsort(cycles[faster], kind="stable")]
+
+
 def _first_of_each(numbers: Ints, change: Ints, extra: Ints) -> Ints:
     """Return of moves with equal cycles and bytes the first."""
-    return numbers[different_rows(np.column_stack([change[numbers], extra[numbers]]))]
+    if not len(numbers):
+        return numbers
+    pairs = np.stack([change[numbers], extra[numbers]])
+    order = np.lexsort(pairs)
+    is_first = np.append(True, (np.diff(pairs[:, order]) != 0).any(axis=0))
+    return numbers[np.sort(order[is_first])]
+
+
+def _least(values: Ints, numbers: Ints, most: int) -> list[int]:
+    """Return so many of the numbers of values, at most, the least values first; of equal ones in their order."""
+    if len(numbers) > most:
+        numbers = numbers[values[numbers] <= np.partition(values[numbers], most - 1)[most - 1]]
+    return numbers[np.argsort(values[numbers], kind="stable")][:most].tolist()

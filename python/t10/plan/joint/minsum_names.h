@@ -27,9 +27,15 @@ struct NumbersHash {
 // Gives equal numbers one name: that of those that came first.
 using Names = std::unordered_map<Numbers, std::size_t, NumbersHash>;
 
+inline void append_bits(Numbers &numbers, const double *costs, std::size_t n) {
+  const std::size_t first = numbers.size();
+  numbers.resize(first + n);
+  std::memcpy(numbers.data() + first, costs, n * sizeof(double));
+}
+
 inline Numbers bits_of(const double *costs, std::size_t n) {
-  Numbers result(n);
-  std::memcpy(result.data(), costs, n * sizeof(double));
+  Numbers result;
+  append_bits(result, costs, n);
   return result;
 }
 

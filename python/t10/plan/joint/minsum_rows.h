@@ -78,6 +78,28 @@ T10_WIDE inline void add_and_lower(double *sums, double more, double *least, std
   }
 }
 
+// Raises entries of `most` to what `cost` is more than those of a row.
+T10_WIDE inline void raise_to_differences(double cost, const double *row, double *most, std::size_t n) {
+  for (std::size_t x = 0; x < n; ++x) most[x] = cost - row[x] > most[x] ? cost - row[x] : most[x];
+}
+
+// The most that an entry of one row is more than that of another.
+T10_WIDE inline double most_difference(const double *row, const double *other, std::size_t n) {
+  constexpr std::size_t kLanes = 8;
+  double lanes[kLanes];
+  for (double &lane : lanes) lane = -kInfinity;
+  std::size_t x = 0;
+  for (; x + kLanes <= n; x += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double found = row[x + lane] - other[x + lane];
+      lanes[lane] = found > lanes[lane] ? found : lanes[lane];
+    }
+  double most = -kInfinity;
+  for (const double lane : lanes) most = lane > most ? lane : most;
+  for (; x < n; ++x) most = row[x] - other[x] > most ? row[x] - other[x] : most;
+  return most;
+}
+
 // Lowers entries of `least` to sums.
 T10_WIDE inline void lower(const double *sums, double *least, std::size_t n) {
   for (std::size_t x = 0; x < n; ++x) least[x] = sums[x] < least[x] ? sums[x] : least[x];

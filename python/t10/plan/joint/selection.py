@@ -80,7 +80,24 @@ class Flat:
 
     def at(self, states: Ints) -> Ints:
         """Return the entry of every table, given the state of every operator."""
-        return self.values[self.first + (states[self.operators] * self.strides).sum(axis=1)]
+        return self.values[self._places(states)]
+
+    def _places(self, states: Ints) -> Ints:
+        return self.first + (states[self.operators] * self.strides).sum(axis=1)
+
+    def by_state(self, states: Ints, first_state: Ints) -> Ints:
+        """Return, for every state of every operator, the sum of all entries with it and the others' states."""
+        table, place = np.nonzero(self.strides)
+        owner, stride = self.operators[table, place], self.strides[table, place]
+        start = self._places(states)[table] - states[owner] * stride
+        n_states: Ints = np.diff(first_state)[owner]
+        # One entry per table, operator of its scope, and state of that.
+        n_before: Ints = np.cumsum(n_states) - n_states
+        state = np.arange(int(n_states.sum()), dtype=np.int64) - np.repeat(n_before, n_states)
+        entries = self.values[np.repeat(start, n_states) + np.repeat(stride, n_states) * state]
+        result = np.zeros(int(first_state[-1]), np.int64)
+        np.add.at(result, np.repeat(first_state[owner], n_states) + state, entries)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +186,10 @@ class Selection:
         """Return the cycles of a choice, one row per operator."""
         moved = self._costs.at(self.states_of(rows)).sum()
         return int(self.rows.cycles[np.asarray(rows, np.int64)].sum() + moved)
+
+    def row_cycles(self, states: Ints) -> Ints:
+        """Return the cycles of every row, with what moves to and from the other operators in their states."""
+        return self.rows.cycles + self._costs.by_state(states, self.first_state)[self.rows.state]
 
     def restricted(self, is_open: Bools) -> Selection:
         """Return the problem with these rows only; states without any are left out."""

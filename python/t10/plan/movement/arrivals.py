@@ -8,7 +8,7 @@ several times on its way to a program. A `Mover` may be used by several threads 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count as numbers_from
 from math import prod
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from t10.core.arrays import Bools, Ints
-from t10.core.arriving import arriving_boxes
+from t10.core.arriving import arriving_boxes, is_read_in_chunks
 from t10.core.canonical import canonical
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -30,7 +30,7 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout, is_joined
 from t10.cost import CostModel
 from t10.plan.movement import _moves
-from t10.plan.movement.partition_cells import linear_cells, operand_cells
+from t10.plan.movement.partition_cells import linear_cells, lying_alike, operand_cells
 
 CellsKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
@@ -97,6 +97,8 @@ class _Known:
     plans: _Numbers = field(default_factory=_Numbers)
     views: _Numbers = field(default_factory=_Numbers)
     traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
+    counts: dict[object, Future[Traffic]] = field(default_factory=dict[object, Future[Traffic]])
+    """By what a count depends on, whatever the operators, and under way where another thread counts it."""
 
 
 _known_by_rates: dict[tuple[int, ...], _Known] = {}
@@ -290,7 +292,7 @@ class Mover:
         if where not in self._traffic:
             known = self._known.traffic
             if where not in known:
-                known[where] = self._count(spec, plan, number, layouts, places)
+                known[where] = self._counted(spec, plan, number, layouts, places)
             self._traffic[where] = known[where]
         return self._traffic[where]
 
@@ -340,6 +342,43 @@ class Mover:
         with ThreadPoolExecutor(COUNTING_THREADS) as pool:
             parts = pool.map(bounds, np.array_split(pairs, COUNTING_THREADS))
         return [_traffic(row) for part in parts for row in part]
+
+    def _counted(
+        self,
+        spec: OperatorSpec,
+        plan: OperatorPlan,
+        number: int,
+        layouts: Mapping[str, ValueLayout],
+        places: Places | None,
+    ) -> Traffic:
+        """Return what moves into an operand; what lies alike is counted once, for whatever operators."""
+        operand = operand_of(spec, number)
+        reading, padded = self._reading(operand), is_padded(spec, operand, plan)
+        asked = None if is_read_in_chunks(spec, plan, number) else lying_alike(spec, plan, number)
+        homes = tuple(self._lying_alike(layouts[source]) for source in reading.sources)
+        key = (
+            asked or self._cells_key(spec, plan, number),
+            padded,
+            homes,
+            reading.number,
+            size_bytes(operand.dtype),
+            places if self._rates else None,
+        )
+        own: Future[Traffic] = Future()
+        found = self._known.counts.setdefault(key, own)
+        if found is own:
+            try:
+                own.set_result(self._count(spec, plan, number, layouts, places))
+            except BaseException as error:
+                del self._known.counts[key]
+                own.set_exception(error)
+        return found.result()
+
+    def _lying_alike(self, layout: ValueLayout) -> tuple[object, int]:
+        """Return what is equal for values that lie alike."""
+        key, scatter = self._locator_key(layout)
+        found = layout.plan and lying_alike(self._spec_by_name[layout.operator], layout.plan, layout.operand)
+        return found or key, scatter
 
     def _count(
         self,

@@ -54,6 +54,30 @@ def operand_cells(
     )
 
 
+def lying_alike(spec: OperatorSpec, plan: OperatorPlan, number: int) -> object | None:
+    """Return what is equal for operands with equal cells, of whatever operators, None for a plan that rotates.
+
+    Axes are numbered as the operand has them, then those that only copies differ in; where a core's number does not
+    depend on an axis, its place in the order of cores is nothing to cells.
+    """
+    if any(plan.phases) or any(t > 1 for row in plan.ft for t in row):
+        return None
+    operand = operand_of(spec, number)
+    own = list(dict.fromkeys(term.axis for dim in operand.dims for term in dim.terms))
+    cut = [axis for axis in plan.core_order if plan.f_op[axis] > 1]
+    axes = [*own, *(axis for axis in cut if axis not in own)]
+    return (
+        tuple(
+            (extent, dim.offset, tuple((axes.index(term.axis), term.coefficient) for term in dim.terms))
+            for dim, extent in zip(operand.dims, operand.shape, strict=True)
+            if dim.terms or extent > 1 or dim.offset
+        ),
+        tuple(plan.f_op[axis] for axis in axes),
+        tuple(plan.lengths[axis] for axis in own),
+        tuple(axes.index(axis) for axis in cut),
+    )
+
+
 def linear_cells(n_elements: int, n_cores: int) -> PartitionCells:
     """Return how `n_elements` lie that are spread evenly over `n_cores` cores: a chunk each, in order."""
     chunk = chunk_slots(n_elements, n_cores)
