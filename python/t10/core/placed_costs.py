@@ -19,6 +19,8 @@ from t10.core.tile import TileMemory, TileRange, are_apart
 from t10.core.vertex_nest import Lie
 
 SHIFT = "shift"
+COPIES = 2
+"""What a copy takes at most that also fills padding, in copies of as many bytes in a row."""
 C = TypeVar("C", bound=Costs)
 S = TypeVar("S")
 
@@ -102,6 +104,11 @@ def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> in
     lies = StepLies(Lie.best(rotatable), Lie.best(2), Lie.best(epilogue))
     anything, zeros = (costs.lying(replace(lies, has_zeros=has_zeros)) for has_zeros in (False, True))
     return nest_cycles(anything, spec, plan) - nest_cycles(zeros, spec, plan)
+
+
+def is_better_copied(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, n_bytes: int) -> bool:
+    """Return whether `n_bytes` that another operator left are copied, padded with zeros, for less than that saves."""
+    return left_over_cycles(costs, spec, plan) > COPIES * costs.copy_cycles(n_bytes)
 
 
 def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:

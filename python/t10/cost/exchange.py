@@ -103,8 +103,9 @@ def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> An
     """Return the cycles in which a core scatters what is no whole word of parts and copies its own; 0 for nothing."""
     rates = exchange_rates(chip)
     ragged: Any = np.minimum(n_bytes % WORD_BYTES, 1)
-    per_byte = np.where(n_bytes % 2 == 1, rates.short_odd, rates.short_even)
-    piece: Any = np.where(n_bytes < LEAST_WITHIN, n_bytes, n_bytes % WORD_BYTES) * per_byte + rates.ragged
+    per_byte: Any = np.where(n_bytes % 2 == 1, rates.short_odd, rates.short_even)
+    within: Any = n_bytes // WORD_BYTES * np.minimum(n_bytes // LEAST_WITHIN, 1)
+    piece: Any = (n_bytes - within * WORD_BYTES) * per_byte + rates.ragged
     # Parts of a word lie side by side: every second begins inside 8 bytes.
     per_copied = np.where(n_bytes == WORD_BYTES, rates.copy_4, rates.copy_8)
     copied: Any = rates.row + n_bytes * per_copied + ragged * rates.ragged

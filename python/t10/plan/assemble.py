@@ -18,7 +18,7 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.laid_out import with_operand
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
-from t10.core.placed_costs import left_over_cycles, reads_left_over
+from t10.core.placed_costs import is_better_copied, left_over_cycles, reads_left_over
 from t10.core.plan import Cycles, OperatorPlan
 from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayout
 from t10.cost import CostModel
@@ -447,7 +447,12 @@ def _kept_in(
         return ""
     if context.lies_as_read(value, step, number):
         return "input"
-    return "value" if value in context.mover.spec_by_value else ""
+    if value not in context.mover.spec_by_value:
+        return ""
+    spec = context.graph.operators[step]
+    n_bytes = operand_slots(spec, plan, number) * size_bytes(operand_of(spec, number).dtype)
+    is_sum = number < len(spec.inputs)
+    return "" if is_sum and is_better_copied(context.cost, spec, plan, n_bytes) else "value"
 
 
 def is_last_use(context: Context, step: int, name: str) -> bool:

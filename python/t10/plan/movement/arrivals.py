@@ -377,8 +377,9 @@ class Mover:
     def _lying_alike(self, layout: ValueLayout) -> tuple[object, int]:
         """Return what is equal for values that lie alike."""
         key, scatter = self._locator_key(layout)
-        found = layout.plan and lying_alike(self._spec_by_name[layout.operator], layout.plan, layout.operand)
-        return found or key, scatter
+        if layout.plan is None:
+            return key, scatter
+        return lying_alike(self._known_operator(layout)[1], layout.plan, layout.operand) or key, scatter
 
     def _count(
         self,
