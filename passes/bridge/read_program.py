@@ -349,10 +349,9 @@ class _ProgramReader(GraphReader):
             if isinstance(found, LinearLayout):
                 return ValueLayout("linear", name, found.n_cores, dtype)
             assert found is not None
-            read = self.lookup(resident.op.results[0]).name
             for spec, plan, number in self.readers.get(name, ()):
                 seen = seen_operand(graph, spec.operands[number], name)
-                if seen is None or seen.name != read or seen.shape != shape:
+                if seen is None or seen.shape != shape:
                     continue
                 # Without `scatter`, which is of one reader: others may hold fewer copies of a window.
                 laid_out = rest_layout(with_operand(spec, number, seen), plan, number)

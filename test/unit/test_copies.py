@@ -66,7 +66,10 @@ def copies(executable: Executable) -> list[str]:
 
 
 def without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fuse, "copy_turned", lambda *_: None)
+    def leave(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(fuse, "copy_turned", leave)
 
 
 @pytest.mark.parametrize("shape", [(50, 128, 2), (97, 64, 2), (16, 256, 1)])
@@ -88,7 +91,11 @@ def test_what_is_left_with_garbage_in_its_padding_is_copied(
     better = compiled(tmp_path, 50, 128, 2)
     mix = better.plan.operators[-1]
     assert [each.kind for each in mix.arrivals] == ["relayout", "relayout"]
-    monkeypatch.setattr(assemble, "is_better_copied", lambda *_: False)
+
+    def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(assemble, "is_better_copied", never)
     in_place = compiled(tmp_path, 50, 128, 2)
     assert in_place.plan.operators[-1].arrivals[1].kind == "in_place"
     assert cycles(better) < 0.9 * cycles(in_place)

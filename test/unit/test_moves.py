@@ -20,7 +20,7 @@ from t10.core.movement import Traffic, operand_elements
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ValueLayout
 from t10.cost import IpuCostModel
-from t10.plan.movement import _moves, arrivals
+from t10.plan.movement import _moves, arrivals, known
 from t10.plan.movement.arrivals import Mover
 from t10.plan.movement.partition_cells import linear_cells, operand_cells
 from t10.plan.search.alignment import align_pace
@@ -36,7 +36,7 @@ def mover_of(case: Arriving) -> Mover:
 
 
 def native(case: Arriving) -> Traffic:
-    arrivals.forget()
+    known.forget()
     return mover_of(case).traffic(case.spec, case.plan, case.number, case.layouts)
 
 
@@ -242,7 +242,7 @@ def test_later_movers_know_what_was_counted_but_bound_alike(monkeypatch: pytest.
     for seed in range(PER_TEST):
         case = random_moves.random_arriving(seed)
         arguments = (case.spec, case.plan, case.number, case.layouts)
-        arrivals.forget()
+        known.forget()
         first, later = mover_of(case), mover_of(case)
         bound, counted = first.bound(*arguments), first.traffic(*arguments)
         n_above += first.bound(*arguments) > bound

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import count as numbers_from
 from math import prod
 from threading import Lock
 from typing import Any
@@ -30,21 +29,16 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout, is_joined
 from t10.cost import CostModel
 from t10.plan.movement import _moves
+from t10.plan.movement.known import Known, known_under
 from t10.plan.movement.partition_cells import linear_cells, lying_alike, operand_cells
 
 CellsKey = tuple[int, int, int]
 """(kind of operator, plan, operand), or (-1, elements, cores) where a value is spread evenly."""
 LocatorKey = tuple[CellsKey, int]
 
-KEPT_OBJECTS = 1 << 16
-"""How many objects are known by identity; equal ones beyond that are compared."""
-
 KEPT_LOCATORS = 2048
 KEPT_CELLS = 4096
 """How many layouts are kept in their native form, about 50 KiB each; where there are more, they are made again."""
-
-KEPT_COUNTS, KEPT_RATES = 1 << 14, 8
-"""How many arrivals, and under how many rates of the exchange, are kept for later movers."""
 
 MANY_PAIRS, COUNTING_THREADS = 200, 2
 """Pairs of layouts from which on threads share what is counted: of a table that takes long all others may be ready."""
@@ -54,69 +48,6 @@ CORE_PIECES = 1 << 14
 """How many it looks at of one core: so many take longer than other ways to lie."""
 FINE_PIECES = 128_000
 """How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
-
-
-class _Numbers:
-    """Numbers equal objects alike; objects that were seen before are known by identity, without comparing them."""
-
-    __slots__ = ("_by_id", "_by_value", "_kept", "_lock", "_next")
-
-    def __init__(self) -> None:
-        self._by_id: dict[int, int] = {}
-        self._by_value: dict[Any, int] = {}
-        self._kept: list[object] = []
-        self._next = numbers_from()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        """Return how many values have a number."""
-        return len(self._by_value)
-
-    def of(self, value: object) -> int:
-        """Return the number of a value."""
-        known = self._by_id.get(id(value))
-        if known is not None:
-            return known
-        with self._lock:
-            number = self._by_value.get(value)
-            if number is None:
-                number = next(self._next)
-                self._by_value[value] = number
-            if len(self._kept) < KEPT_OBJECTS:
-                # Kept, so that no other object ever gets its identity.
-                self._kept.append(value)
-                self._by_id[id(value)] = number
-        return number
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What movers counted in full under one set of rates, and their numbers for what that depends on."""
-
-    kinds: _Numbers = field(default_factory=_Numbers)
-    plans: _Numbers = field(default_factory=_Numbers)
-    views: _Numbers = field(default_factory=_Numbers)
-    traffic: dict[object, Traffic] = field(default_factory=dict[object, Traffic])
-    counts: dict[object, Future[Traffic]] = field(default_factory=dict[object, Future[Traffic]])
-    """By what a count depends on, whatever the operators, and under way where another thread counts it."""
-
-
-_known_by_rates: dict[tuple[int, ...], _Known] = {}
-
-
-def forget() -> None:
-    """Let later movers count everything anew."""
-    _known_by_rates.clear()
-
-
-def _known_under(rates: tuple[int, ...]) -> _Known:
-    """Return what is known under some rates; where that is much, all anew."""
-    known = _known_by_rates.get(rates)
-    if known is None or max(len(known.traffic), len(known.plans)) > KEPT_COUNTS:
-        if len(_known_by_rates) >= KEPT_RATES:
-            forget()
-        known = _known_by_rates[rates] = _Known()
-    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +90,13 @@ class Mover:
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalCosts = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
-    _known: _Known = field(init=False)
+    _known: Known = field(init=False)
 
     def __post_init__(self) -> None:
         """Index the graph."""
         self._prices = ArrivalCosts(self.cost)
         self._rates = self._prices.rates.numbers if self._prices.rates else ()
-        self._known = _known_under(self._rates)
+        self._known = known_under(self._rates)
         self.spec_by_value = {spec.output.name: spec for spec in self.graph.operators}
         self._layout_operators = LayoutOperators(self.graph)
         self._shapes = self.graph.shape_by_value
