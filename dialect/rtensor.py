@@ -107,7 +107,8 @@ class PlanAttr(RTensor.Attribute, name="plan"):
     Axes are those of the linalg op that is the operator's root; one that gathers has an axis more per computed index.
     `rtensor.candidates` is an array of plans. In it plans may be incomplete: `--t10-partition` decides `f_op` and `ft`,
     `--t10-align-pace` everything up to `reduce`, `--t10-pareto` cycles and bytes. `rtensor.forced` is a dictionary of
-    the same keys that a user fixes, and `idle_level`, how the operator's weights rest.
+    the same keys that a user fixes, and `idle_level`, how the operator's weights rest. `rtensor.copy` on a
+    `linalg.generic` that only moves elements makes it an operator; without it, it is a view.
     """
 
     fields: DictAttr
