@@ -13,6 +13,7 @@ turns what it has computed moves whole rows behind that.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -25,7 +26,7 @@ from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
 from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import Read
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, is_product, kind_of
 from t10.passes.fusion.make_views import ViewMaker
 
 HALF_WORD = 2
@@ -57,9 +58,14 @@ def copy_turned(function: Any, graph: FusionGraph, chip: ChipSpec) -> None:
         if turned is not None:
             groups.setdefault((turned.source, turned.order, turned.dim), []).append(turned)
     views = ViewMaker.of(function, graph)
+    n_copies = Counter[str]()
     for members in groups.values():
         if _pays(graph, chip, members):
-            _copy(graph, views, members)
+            product = members[0].product
+            base = product.name or location_name(product.location) or kind_of(product)
+            n_copies[base] += 1
+            number = n_copies[base]
+            _copy(graph, views, members, f"{base}.copy" if number == 1 else f"{base}.copy_{number}")
 
 
 def _turned(graph: FusionGraph, nest: Nest) -> _Turned | None:
@@ -86,8 +92,9 @@ def _part(graph: FusionGraph, value: int) -> tuple[int, int, int, int] | None:
     owner = graph.owner(value)
     if not isinstance(owner, Opaque) or owner.op.name != "tensor.extract_slice":
         return None
-    (source,) = owner.operands
-    assert source is not None
+    source, *computed = owner.operands
+    if source is None or computed:
+        return None
     offsets, strides = (
         tuple(ir.DenseI64ArrayAttr(owner.op.attributes[key])) for key in ("static_offsets", "static_strides")
     )
@@ -154,8 +161,8 @@ def _region(members: list[_Turned]) -> tuple[int, int]:
     return min(each.first for each in members), max(each.first + each.n for each in members)
 
 
-def _copy(graph: FusionGraph, views: ViewMaker, members: list[_Turned]) -> None:
-    """Make all parts slices of one copy."""
+def _copy(graph: FusionGraph, views: ViewMaker, members: list[_Turned], name: str) -> None:
+    """Make all parts slices of one copy of a name."""
     product, order, dim = members[0].product, members[0].order, members[0].dim
     first, end = _region(members)
     source = members[0].source
@@ -176,7 +183,7 @@ def _copy(graph: FusionGraph, views: ViewMaker, members: list[_Turned]) -> None:
             body=Read(source, tuple(forms[order.index(d)] for d in range(len(order)))),
             out_dims=tuple(forms),
             rank=product.rank,
-            name=f"{product.name or location_name(product.location)}.copy",
+            name=name,
             is_transpose=False,
             is_copy=True,
         )

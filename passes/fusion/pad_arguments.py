@@ -108,7 +108,9 @@ def free_arguments(arguments: Sequence[Any], graph: FusionGraph) -> set[int]:
     return {
         number
         for number, argument in enumerate(arguments)
-        if ir.RankedTensorType(argument.type).encoding is None and number not in graph.outputs
+        if isinstance(argument.type, ir.RankedTensorType)
+        and argument.type.encoding is None
+        and number not in graph.outputs
     }
 
 

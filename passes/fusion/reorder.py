@@ -48,7 +48,7 @@ def reorder(function: Any, graph: FusionGraph, target: Target) -> None:
     fixed = {
         number
         for number, argument in enumerate(arguments)
-        if ir.RankedTensorType(argument.type).encoding is not None
+        if not isinstance(argument.type, ir.RankedTensorType) or argument.type.encoding is not None
     }
     tensors = stored_tensors(graph, fixed)
     relations = relations_of(graph, tensors, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,30 @@ from support.engines import by_runtime
 import t10
 from t10.backend import run_on_tiles
 from t10.driver import Executable
+from t10.errors import T10Error
 from t10.frontend.importer import import_model
 from t10.passes import fuse
 from t10.plan import assemble
 
 TOKENS, SIZE, HEADS = 50, 128, 2
+SLICED = """
+func.func @main(%x: tensor<16x64xf16>, %w: tensor<64x512xf16>, {argument}) -> tensor<256x256xf16> {{
+  {made}
+  %zero = arith.constant 0.0 : f16
+  %ye = tensor.empty() : tensor<16x512xf16>
+  %yz = linalg.fill ins(%zero : f16) outs(%ye : tensor<16x512xf16>) -> tensor<16x512xf16>
+  %y = linalg.matmul ins(%x, %w : tensor<16x64xf16>, tensor<64x512xf16>)
+      outs(%yz : tensor<16x512xf16>) -> tensor<16x512xf16>
+  %s = tensor.extract_slice %y[0, %i] [16, 256] [1, 1] : tensor<16x512xf16> to tensor<16x256xf16>
+  %te = tensor.empty() : tensor<256x16xf16>
+  %t = linalg.transpose ins(%s : tensor<16x256xf16>) outs(%te : tensor<256x16xf16>) permutation = [1, 0]
+  %ge = tensor.empty() : tensor<256x256xf16>
+  %gz = linalg.fill ins(%zero : f16) outs(%ge : tensor<256x256xf16>) -> tensor<256x256xf16>
+  %g = linalg.matmul ins(%t, %s : tensor<256x16xf16>, tensor<16x256xf16>)
+      outs(%gz : tensor<256x256xf16>) -> tensor<256x256xf16>
+  return %g : tensor<256x256xf16>
+}}
+"""
 
 
 def attention(tokens: int = TOKENS, size: int = SIZE, heads: int = HEADS) -> onnx.ModelProto:
@@ -112,6 +132,37 @@ def test_parts_that_are_read_in_one_order_share_a_copy(tmp_path: Path) -> None:
     assert copy.output.shape == (1, 16, 512)
     (scores,) = (spec for spec in graph.operators if spec.name == "scores")
     assert {graph.sources_of(operand.name) for operand in scores.inputs} == {(copy.output.name,)}
+
+
+def test_copies_of_one_product_have_names_of_their_own(tmp_path: Path) -> None:
+    """Heads apart are other tensors than their product: queries and keys are copied by themselves."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(attention(16, 192, 3).SerializeToString())
+    module = import_model(path).module
+    with module.context:
+        fuse.Fuse(chip="test-16").apply(module)
+    names = re.findall(r'op_name = "(\S+?)", rtensor.copy', str(module))
+    assert names == ["qkv.copy", "qkv.copy_2"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "made", "found"),
+    [
+        ("%i: index", "", "argument 2 is index"),
+        (
+            "%q: tensor<index>",
+            "%i = tensor.extract %q[] : tensor<index>",
+            "tensor.extract cannot be planned",
+        ),
+    ],
+)
+def test_slices_at_computed_places_are_refused_by_name(
+    tmp_path: Path, argument: str, made: str, found: str
+) -> None:
+    path = tmp_path / "sliced.mlir"
+    path.write_text(SLICED.format(argument=argument, made=made))
+    with pytest.raises(T10Error, match=re.escape(found)):
+        t10.compile(path, chip="test-16")
 
 
 def test_fusing_again_keeps_copies(tmp_path: Path) -> None:

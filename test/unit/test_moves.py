@@ -29,6 +29,8 @@ from t10.plan.search.placement import place
 COST = IpuCostModel(load_chip("test-64"))
 N_CASES = 400
 PER_TEST = 50
+SMALL = 8
+"""Points of operators of which many lie alike."""
 
 
 def mover_of(case: Arriving) -> Mover:
@@ -234,6 +236,23 @@ def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest
     monkeypatch.setattr(_moves, "count", refuse)
     again = {name: replace(layout) for name, layout in case.layouts.items()}
     assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
+
+
+def test_what_lies_alike_moves_alike() -> None:
+    """Counts are shared between operators: what each moves is what it moves where nothing else is known."""
+    cases = [random_moves.random_arriving(seed, largest=SMALL) for seed in range(2 * N_CASES)]
+    turned = [replace(case.plan, core_order=case.plan.core_order[::-1]) for case in cases]
+    cases += [replace(case, plan=plan) for case, plan in zip(cases, turned, strict=True)]
+    alone = [native(case) for case in cases]
+    known.forget()
+    movers = [mover_of(case) for case in cases]
+    together = [
+        mover.traffic(case.spec, case.plan, case.number, case.layouts)
+        for mover, case in zip(movers, cases, strict=True)
+    ]
+    assert together == alone
+    (counted,) = known.known_by_rates.values()
+    assert len(counted.counts) < len(counted.traffic)
 
 
 def test_later_movers_know_what_was_counted_but_bound_alike(monkeypatch: pytest.MonkeyPatch) -> None:

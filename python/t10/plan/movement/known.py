@@ -62,19 +62,19 @@ class Known:
     """By what a count depends on, whatever the operators, and under way where another thread counts it."""
 
 
-_known_by_rates: dict[tuple[int, ...], Known] = {}
+known_by_rates: dict[tuple[int, ...], Known] = {}
 
 
 def forget() -> None:
     """Let later movers count everything anew."""
-    _known_by_rates.clear()
+    known_by_rates.clear()
 
 
 def known_under(rates: tuple[int, ...]) -> Known:
     """Return what is known under some rates; where that is much, all anew."""
-    known = _known_by_rates.get(rates)
+    known = known_by_rates.get(rates)
     if known is None or max(len(known.traffic), len(known.plans)) > KEPT_COUNTS:
-        if len(_known_by_rates) >= KEPT_RATES:
+        if len(known_by_rates) >= KEPT_RATES:
             forget()
-        known = _known_by_rates[rates] = Known()
+        known = known_by_rates[rates] = Known()
     return known
