@@ -115,7 +115,8 @@ def rounds_cycles(
     if n_members == 1:
         return total
     make = all_rounds if mode == "all" else scatter_rounds
-    known: dict[tuple[int, int, int, bytes, bytes], int] = {}
+    added_alike: dict[tuple[int, int, bytes, bytes], int] = {}
+    moved_alike: dict[tuple[int, int, int, bytes, bytes], int] = {}
     for one in make(Groups.one(n_members), n_slots, chip.shift_buffer_bytes // item_bytes, item_bytes):
         # Code asks how its operands are aligned, exchanges in which memory elements they lie.
         begin = one.first * item_bytes
@@ -123,14 +124,17 @@ def rounds_cycles(
             begin %= WIDE_BYTES
         # Who waits for whom goes by how far away those are of which a core takes.
         turn = one.turns.start if _is_scheduled(chip, one, item_bytes, is_apart, places) else 0
-        key = turn, one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
-        if key not in known:
+        key = one.n_parts, one.stride, one.widths.tobytes(), begin.tobytes()
+        if key not in added_alike:
             additions = added(one)
             if additions is None:
                 return None
-            moved = exchange_cycles(chip, one, item_bytes, is_apart=is_apart, places=places, cores=cores)
-            known[key] = moved + chip.launch_cycles + additions
-        total += known[key]
+            added_alike[key] = chip.launch_cycles + additions
+        if (turn, *key) not in moved_alike:
+            moved_alike[turn, *key] = exchange_cycles(
+                chip, one, item_bytes, is_apart=is_apart, places=places, cores=cores
+            )
+        total += moved_alike[turn, *key] + added_alike[key]
     return total
 
 
