@@ -130,11 +130,12 @@ def rounds_cycles(
             if additions is None:
                 return None
             added_alike[key] = chip.launch_cycles + additions
-        if (turn, *key) not in moved_alike:
-            moved_alike[turn, *key] = exchange_cycles(
+        where = turn, *key
+        if where not in moved_alike:
+            moved_alike[where] = exchange_cycles(
                 chip, one, item_bytes, is_apart=is_apart, places=places, cores=cores
             )
-        total += moved_alike[turn, *key] + added_alike[key]
+        total += moved_alike[where] + added_alike[key]
     return total
 
 
