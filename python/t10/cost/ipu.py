@@ -137,12 +137,14 @@ class IpuCostModel(PlainForms):
             return self.sub_task_cycles_many(spec, boxes)
         return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds)
 
-    def lying_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+    def lying_cycles_many(
+        self, spec: OperatorSpec, boxes: Ints, windows: Ints, *, adds: bool = False
+    ) -> Ints:
         """Return the cycles of steps in windows whose ends none crosses; see `t10.cost.model.LyingCosts`."""
         steps = self._steps
         if not isinstance(steps, LeastSteps):
             return self.sub_task_cycles_many(spec, boxes)
-        return self.chip.launch_cycles + steps.step(spec, boxes, windows)
+        return self.chip.launch_cycles + steps.step(spec, boxes, windows, adds=adds)
 
     def part_cycles(
         self, spec: OperatorSpec, plan: OperatorPlan

@@ -91,10 +91,12 @@ class WholeCosts(Protocol):
 class LyingCosts(Protocol):
     """What a cost model says that bounds steps: more of those whose windows are known."""
 
-    def lying_cycles_many(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+    def lying_cycles_many(
+        self, spec: OperatorSpec, boxes: Ints, windows: Ints, *, adds: bool = False
+    ) -> Ints:
         """Return the cycles of compute steps over boxes (n, axes) in windows (n, rotatable operands, axes).
 
-        No box crosses the end of a window.
+        No box crosses the end of a window. Where it `adds`, steps combine with what is there; else they may.
         """
         ...
 

@@ -176,7 +176,7 @@ def step_function(spec: OperatorSpec, is_whole: bool, own: str) -> SharedFunctio
 
 
 @lru_cache(maxsize=KEPT)
-def _lying_function(spec: OperatorSpec, own: str) -> SharedFunction:
+def lying_function(spec: OperatorSpec, adds: bool, own: str) -> SharedFunction:
     """Return the bound of steps in windows of a structure, by boxes, windows of rotatable operands, and extents."""
     n, n_tables = len(spec.axes), len(spec.rotatable) + 2
 
@@ -184,9 +184,10 @@ def _lying_function(spec: OperatorSpec, own: str) -> SharedFunction:
         first, *windows, extents = (
             Table(*(table[:, n * place + axis] for axis in range(n))) for place in range(n_tables)
         )
-        return sub_task_bound(spec, _inside(spec, first, extents)[0], windows=windows, extents=extents)
+        inside, _ = _inside(spec, first, extents)
+        return sub_task_bound(spec, inside, windows=windows, extents=extents, adds=adds)
 
-    return SharedFunction.of(bound, n_tables * n, _fixed(spec, n_tables), "lying", spec, own)
+    return SharedFunction.of(bound, n_tables * n, _fixed(spec, n_tables), "lying", spec, adds, own)
 
 
 @lru_cache(maxsize=KEPT)
@@ -253,15 +254,15 @@ class LeastSteps:
         function = step_function(_steps_of(spec), self.is_whole, own_digest())
         return function.bound_to(spec.extents, self.launch_cycles)
 
-    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints) -> Ints:
+    def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, *, adds: bool = False) -> Ints:
         """Return cycles that no step over `boxes` (n, axes) falls below in windows (n, rotatable operands, axes).
 
-        No box crosses the end of a window.
+        No box crosses the end of a window. Where it `adds`, no step falls below them that combines with what is there.
         """
         if _may_be_own_steps(spec):
             return boxes[:, 0] * 0
         columns = windows.reshape(len(windows), -1).T
-        return _lying_function(_steps_of(spec), own_digest())(*boxes.T, *columns, *spec.extents)
+        return lying_function(_steps_of(spec), adds, own_digest())(*boxes.T, *columns, *spec.extents)
 
     def epilogue(self, spec: OperatorSpec, n_slots: Ints, runs: Ints, n_members: Ints | None = None) -> Ints:
         """Return cycles that no epilogue falls below, of a window or a chunk where `n_members` does not say which."""

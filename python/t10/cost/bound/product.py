@@ -34,8 +34,9 @@ from t10.cost.bound.product_axes import (
     own_line,
     window_of,
 )
-from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches
+from t10.cost.bound.rows import BLOCK_WORDS, Engine, Launches, Rows, launches, widening_slots
 from t10.cost.bound.walks import WalkLoop, axis_order, may_step_evenly, strides_of, united_loops
+from t10.cost.bound.weights import even_words, load_cycles
 
 Cut = Literal["", "columns", "lines"]
 IMPOSSIBLE = 1 << 40
@@ -60,8 +61,6 @@ TURN, REACH_BACK, REACH_BACK_SUMS = 3, 58, 18
 """From workers that end together to the next load; where the last block of columns reaches back, and with sums."""
 ONE_SUM, NEXT_SUM, NEXT_SUM_EVEN = 3, 5, 16
 """To begin a sum of one block; between sums of several, and more where workers end together."""
-ADDRESS, MOST_SKIPPED = 6, 5
-"""A load that waits for its address, and the words that are loaded in vain rather than that."""
 MOVES = 15
 """A load of few words: as long takes going on to the next block."""
 COPY_X, COPY_W = 33, 44
@@ -75,13 +74,18 @@ LINE, RUN, ODD_RUN = 14, 17, 19
 
 
 def product_bound(
-    spec: OperatorSpec, boxes: Boxes, *, extents: Boxes | None = None, windows: Sequence[Boxes] | None = None
+    spec: OperatorSpec,
+    boxes: Boxes,
+    *,
+    extents: Boxes | None = None,
+    windows: Sequence[Boxes] | None = None,
+    adds: bool = False,
 ) -> Column | None:
     """Return cycles (n,) that no way on the matrix engine falls below; None for what never goes there.
 
     Launches are left out. `IMPOSSIBLE` where none of its ways can compute a box. With `extents`, (n, axes), steps may
     add to what is there, and operands may lie in windows that are longer than the box along axes of which it has less:
-    in `windows`, (n, axes) of each, where they are known.
+    in `windows`, (n, axes) of each, where they are known. Where it `adds`, steps add to what is there in any case.
     """
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
@@ -93,7 +97,9 @@ def product_bound(
         return product(boxes, ()) * VERTEX
     known = () if windows is None else tuple(windows)
     ways = [
-        _Way(spec, boxes, engine, x, w, extents, (known[i], known[1 - i], known[2]) if known else (), cut)
+        _Way(
+            spec, boxes, engine, x, w, extents, (known[i], known[1 - i], known[2]) if known else (), cut, adds
+        )
         for i, (x, w) in enumerate(((first, second), (second, first)))
         for cut in (_cuts(spec, x, w) if extents is not None and not known else ("",))
     ]
@@ -150,6 +156,7 @@ class _Way:
     extents: Boxes | None
     windows: tuple[Boxes, ...]
     cut: Cut
+    adds: bool
 
     def cycles(self) -> Column:
         """Return the least cycles, `IMPOSSIBLE` where the output's columns do not lie as the engine needs them."""
@@ -179,7 +186,7 @@ class _Way:
         # Lines that are copied may become one.
         sums = chosen(lies, inner.sums, inner.apart)
         deep = chosen(lies, words, -(-inner.sums // inner.apart) * words)
-        most_words = chosen(lies, _even_words(words), BLOCK_WORDS) if engine.rounds else BLOCK_WORDS
+        most_words = chosen(lies, even_words(words), BLOCK_WORDS) if engine.rounds else BLOCK_WORDS
         kit, blocks = np.minimum(deep, most_words), sums * -(-deep // most_words)
         is_second = both(deep > most_words, deep % most_words > 0)
         dense = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, kit)
@@ -187,29 +194,24 @@ class _Way:
         is_wide = both(np.logical_not(copies_w), columns.step % (2 * engine.per_word) == 0)
         # Where the last block of columns reaches back, what adds loads its new ones alone; sums begin with all.
         most, new = (
-            _load(kit, step, columns.width, 1, is_wide),
-            _load(kit, step, columns.n, columns.beside, is_wide),
+            load_cycles(kit, step, columns.width, 1, is_wide),
+            load_cycles(kit, step, columns.n, columns.beside, is_wide),
         )
         first = np.maximum(most if self.extents is None else new, chosen(columns.overlaps, 0, MOVES))
-        left = _load(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
+        left = load_cycles(deep % BLOCK_WORDS, step, columns.n // columns.beside, 1, is_wide)
         load = np.maximum(deep // most_words, 1) * first + chosen(is_second, left, 0)
         # Where lines stay apart, blocks have fewer words.
         row_words = words if len(self.spec.reduction_axes) == 1 else chosen(inner.has_lines, words, 1)
         # Blocks of a sum that is rounded are of as many words.
         row_words = row_words // -(-row_words // BLOCK_WORDS) if engine.rounds else row_words
-        slots = launches(
-            engine,
-            self._in_room(self._rows(self._row_loops(), lies), columns.width),
-            columns.n,
-            np.minimum(row_words, BLOCK_WORDS),
-            blocks > 1,
-        )
+        # What adds goes on with sums at once.
+        is_many = always(blocks) if self.adds else blocks > 1
+        rows = self._in_room(self._rows(self._row_loops(), lies), columns.width)
+        slots = launches(engine, rows, columns.n, np.minimum(row_words, BLOCK_WORDS), is_many)
         # Where weights are copied code is as for sums of several blocks.
         is_deep = either(blocks > 1, copies_w)
-        turn, between = _pauses(columns, slots, blocks > 1)
-        work = N_WORKERS * (slots.begin + (blocks - 1) * slots.add)
-        # Last results that are rounded leave sooner.
-        work = work - chosen(blocks > 1, N_WORKERS, 0) if engine.rounds else work
+        turn, between = _pauses(columns, slots, is_many)
+        work = self._work(columns, slots, blocks, rows.most)
         cycles = VERTEX - turn + columns.outs * (blocks * (LAUNCH + turn) + sums * load + work)
         cycles = cycles + chosen(is_deep, SUMS + (columns.outs - 1) * between, columns.outs * ONE_SUM)
         # Lines are filled up to whole blocks where both inputs are copied; else what is left takes a pass of its own,
@@ -230,6 +232,17 @@ class _Way:
         )
         fits = held * (WORD_BYTES // engine.per_word) <= MOST_SCRATCH_BYTES
         return chosen(both(columns.fit, inner.n > 1, fits), result, IMPOSSIBLE)
+
+    def _work(self, columns: _Columns, slots: Launches, blocks: Column, most_rows: Column) -> Column:
+        """Return the cycles of the workers in all launches of a block of columns."""
+        first = slots.add + slots.again if self.adds else slots.begin
+        work = first + (blocks - 1) * slots.add
+        if self.engine.rounds:
+            # Last results that are rounded leave sooner.
+            work = work - (1 if self.adds else chosen(blocks > 1, 1, 0))
+        if self.engine.rounds and self.adds:
+            work = work + most_rows * widening_slots(-(-columns.width // self.engine.per_store))
+        return N_WORKERS * work
 
     @property
     def _one(self) -> Column:
@@ -482,18 +495,3 @@ def _pauses(columns: _Columns, slots: Launches, is_many: Column) -> tuple[Column
     sums, plain = chosen(slots.is_even, REACH_BACK_SUMS, 0), chosen(slots.is_even, TURN, 0)
     turn = chosen(columns.overlaps, chosen(is_many, sums, alone) + 1, plain)
     return turn, NEXT_SUM + chosen(slots.is_even, NEXT_SUM_EVEN, 0)
-
-
-def _even_words(words: Column) -> Column:
-    """Return how many words of a line a block has at most where all blocks have as many."""
-    thirds = chosen(words % 3 == 0, 3, chosen(words % 2 == 0, 2, 1))
-    return chosen(words % BLOCK_WORDS == 0, BLOCK_WORDS, thirds)
-
-
-def _load(n: Column, step: Column, columns: Column, blocks: Column, is_wide: Column) -> Column:
-    """Return the cycles of loading `n` words for every column of some blocks, by block; columns `step` words apart."""
-    is_wide = both(is_wide, n > 1)
-    own, skip = chosen(is_wide, -(-n // 2), n), step - n
-    most = chosen(is_wide, 2 * MOST_SKIPPED, MOST_SKIPPED)
-    between = chosen(skip <= most, chosen(is_wide, -(-skip // 2), skip), ADDRESS)
-    return columns * (own + between) // blocks - between

@@ -161,6 +161,11 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     )
 
 
+def widening_slots(words: Column) -> Column:
+    """Return the slots in which a row of the output becomes so many words of sums that go on."""
+    return words + np.maximum(words // 2, 2)
+
+
 def _begin_loop(steps: int, stores: Column, accesses: Column, plain: Column, is_plain: Column) -> Loop:
     """Return the loop that begins sums: `accesses` to the output a row, `stores` words, `plain` accesses in all."""
     each = np.maximum(chosen(is_plain, plain, steps), steps)

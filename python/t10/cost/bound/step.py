@@ -49,12 +49,14 @@ def sub_task_bound(
     is_whole: bool = False,
     windows: Sequence[Boxes] | None = None,
     extents: Boxes | None = None,
+    adds: bool = False,
 ) -> Column:
     """Return cycles that no sub-task over `boxes`, (n, axes), falls below, whatever windows they lie in.
 
     With `is_whole` windows are as large as the box, and sums begin: what plans do in which nothing rotates. Rotatable
-    operands lie in `windows`, (n, axes) of each, where those are known. Axes have `extents`, (n, axes), those of the
-    operator where they are left out; otherwise the bound asks only which of its axes have one point.
+    operands lie in `windows`, (n, axes) of each, where those are known. Where it `adds`, sums go on; else they may.
+    Axes have `extents`, (n, axes), those of the operator where they are left out; otherwise the bound asks only which
+    of its axes have one point.
     """
     if spec.selectors:
         return _selected(spec, boxes, is_whole)
@@ -64,7 +66,7 @@ def sub_task_bound(
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
     whole = None if is_whole else Table(*spec.extents) if extents is None else extents
-    sums = _sums(placeless, boxes, whole, windows)
+    sums = _sums(placeless, boxes, whole, windows, adds=adds)
     sums = scalar_bound(in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
@@ -88,13 +90,13 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
 
 
 def _sums(
-    spec: OperatorSpec, boxes: Boxes, extents: Boxes | None, windows: Sequence[Boxes] | None
+    spec: OperatorSpec, boxes: Boxes, extents: Boxes | None, windows: Sequence[Boxes] | None, *, adds: bool
 ) -> Column | None:
     """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
     ways = [
-        product_bound(spec, boxes, extents=extents, windows=windows),
-        dots_bound(spec, boxes),
-        reduction_bound(in_registers(spec), boxes, extents=extents),
+        product_bound(spec, boxes, extents=extents, windows=windows, adds=adds),
+        None if adds else dots_bound(spec, boxes),
+        reduction_bound(in_registers(spec), boxes, initial=not adds, extents=extents),
     ]
     cycles = _least(ways)
     if cycles is None:

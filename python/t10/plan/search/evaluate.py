@@ -208,18 +208,25 @@ def _boxes(lengths: Ints, steps: Ints) -> Ints:
     return np.where(steps > 1, lengths // steps, lengths)
 
 
+def n_that_begin(spec: OperatorSpec, ft: Ints) -> Ints:
+    """Return how many steps of every nest combine with nothing, (n,); 0 where accumulators rotate, and are filled."""
+    steps = ft.max(axis=1)
+    if spec.combine == "none":
+        return steps.prod(axis=1)
+    begins = steps[:, sorted(spec.output.axes)].prod(axis=1)
+    return np.where(ft[:, -1].prod(axis=1) > 1, 0, begins)
+
+
 def _steps(spec: OperatorSpec, cost: WindowCosts, steps: Ints, lengths: Ints, ft: Ints) -> Ints:
     """Return the cycles of all steps of every nest, and of filling accumulators that rotate.
 
     Elsewhere the first step that touches an output begins, and the others combine with it.
     """
     windows, boxes = lengths[:, None, :] // ft, _boxes(lengths, steps)
-    n_begin = n_steps = steps.prod(axis=1)
+    n_begin, n_steps = n_that_begin(spec, ft), steps.prod(axis=1)
     total = np.zeros_like(n_steps)
     if spec.combine != "none":
-        rotates = ft[:, -1].prod(axis=1) > 1
-        n_begin = np.where(rotates, 0, steps[:, sorted(spec.output.axes)].prod(axis=1))
-        rows = np.flatnonzero(rotates)
+        rows = np.flatnonzero(n_begin == 0)
         total[rows] = cost.fill_cycles_many(spec, partition_elements(spec.output, windows[rows, -1]))
     for n_each, adds in ((n_begin, False), (n_steps - n_begin, True)):
         rows = np.flatnonzero(n_each)

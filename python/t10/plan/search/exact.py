@@ -39,6 +39,7 @@ from t10.cost._batch_function import BatchFunction
 from t10.cost.model import LyingCosts, least_costs
 from t10.plan.search.evaluate import (
     advance_bytes_many,
+    n_that_begin,
     nest_shift_cycles,
     padded_lengths,
     placed_plan,
@@ -79,6 +80,10 @@ class ExactPrices:
     least: dict[tuple[AxisSizes, FtRows], float] = field(
         default_factory=dict[tuple[AxisSizes, FtRows], float]
     )
+    steps: dict[tuple[AxisSizes, FtRows], tuple[float, float]] = field(
+        default_factory=dict[tuple[AxisSizes, FtRows], tuple[float, float]]
+    )
+    """By plan, the least of a step that begins and of one that adds, where their windows lie."""
     in_parts: dict[tuple[AxisSizes, FtRows], bool] = field(
         default_factory=dict[tuple[AxisSizes, FtRows], bool]
     )
@@ -97,8 +102,10 @@ class ExactPrices:
         waits = 0.0 if overlaps(self.cost) else waits
         total = waits
         unknown: list[tuple[int, float, Part]] = []
+        begins, adds = self.steps.get((f_op, ft), (least_step, least_step))
+        least_of = dict.fromkeys(RESTS, least_rest) | {"fill": 0.0, "begin": begins, "add": adds}
         for n, part in self._parts(f_op, ft):
-            least = least_rest if part[0] in RESTS else 0.0 if part[0] == "fill" else least_step
+            least = least_of.get(part[0], least_step)
             if part[0] == "nest":
                 least *= prod(map(max, zip(*ft, strict=True)))
             cycles = self.known.get(part)
@@ -121,34 +128,52 @@ class ExactPrices:
         return total + self._waiting(f_op, ft, most - total)
 
     def bounds(self, f_op: Ints, ft: Ints) -> Floats:
-        """Return what plans take at least, (n, 2): a step where its windows lie, and all shifts beyond their least.
+        """Return what plans take at least, (n, 2): all steps where their windows lie, and shifts beyond their least.
 
-        F_op (n, axes), ft (n, rotatable operands, axes). Where steps run in parts, it is a step's share of all of
-        them. All are whole numbers: sums of them are exact.
+        F_op (n, axes), ft (n, rotatable operands, axes). All are whole numbers: sums of them are exact.
         """
         result = np.zeros((len(f_op), 2))
         lengths, steps = padded_lengths(self.spec, f_op, ft), ft.max(axis=1)
         windows, boxes, least = lengths[:, None] // ft, lengths // steps, least_costs(self.cost)
+        slowest = np.zeros(len(f_op))
         if isinstance(least, LyingCosts):
             is_cut = self._are_in_parts(f_op, ft)
             rows, cut = np.flatnonzero(~is_cut), np.flatnonzero(is_cut)
             if len(rows):
                 table = np.concatenate([boxes[rows, None], windows[rows]], axis=1)
-                different, places = np.unique(table, axis=0, return_inverse=True)
-                cycles = least.lying_cycles_many(self.spec, different[:, 0], different[:, 1:])
-                result[rows, 0] = cycles[places.reshape(len(rows))]
+                n_begin = n_that_begin(self.spec, ft[rows])
+                n_add = steps[rows].prod(axis=1) - n_begin
+                begins, adds = (
+                    self._least_of_steps(table, least, is_some=bool(n.any()), adds=n is n_add)
+                    for n in (n_begin, n_add)
+                )
+                pairs = zip(begins.tolist(), adds.tolist(), strict=True)
+                self.steps.update(zip(_plans(f_op[rows], ft[rows]), pairs, strict=True))
+                result[rows, 0] = n_begin * begins + n_add * adds
+                slowest[rows] = np.maximum(begins, adds)
             if len(cut) and self.bound is not None and any(self.counts_parts):
-                result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least) // steps[cut].prod(axis=1)
+                result[cut, 0] = self._least_of_parts(f_op[cut], ft[cut], least)
         if sees_shifts(self.cost):
             n_bytes = advance_bytes_many(self.spec, windows, ft, boxes)
             cycles = self.cost.least_shift_cycles_many(self.spec, n_bytes)
             if overlaps(self.cost):
                 is_cut = self._are_in_parts(f_op, ft)
-                result[:, 1] = self._unhidden(cycles, ft, boxes, result[:, 0], is_cut)
+                result[:, 1] = self._unhidden(cycles, ft, boxes, slowest, is_cut)
                 return result
             closer = nest_shift_cycles(steps, cycles)
             result[:, 1] = closer - nest_shift_cycles(steps, least.shift_cycles_many(n_bytes.sum(axis=2)))
         return result
+
+    def _least_of_steps(self, table: Ints, least: LyingCosts, *, is_some: bool, adds: bool) -> Ints:
+        """Return what steps take at least (n,), that add or begin; 0 where there are none.
+
+        Rows of `table` (n, 1 + rotatable operands, axes) are boxes and their windows.
+        """
+        if not is_some:
+            return np.zeros(len(table), np.int64)
+        different, places = np.unique(table, axis=0, return_inverse=True)
+        cycles = least.lying_cycles_many(self.spec, different[:, 0], different[:, 1:], adds=adds)
+        return cycles[places.reshape(-1)]
 
     def _unhidden(self, cycles: Ints, ft: Ints, boxes: Ints, least_step: Floats, is_cut: Bools) -> Ints:
         """Return what shifts take at least that steps do not hide, given the least that shifts and steps take.

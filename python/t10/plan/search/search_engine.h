@@ -41,9 +41,9 @@ struct Settings {
   bool asks_always = false;  // plans that closed forms place are asked about, too
 };
 
-// What a plan takes at least: a step, and all shifts beyond what the table says.
+// What a plan takes at least: all steps, and all shifts beyond what the table says.
 struct CloserBound {
-  double step;
+  double steps;
   double waits;
 };
 

@@ -74,10 +74,8 @@ void Engine::bound_closer(Waiting first) {
   const std::vector<CloserBound> least = hooks_.bounds(points);
   for (std::size_t i = 0; i < together.size(); ++i) {
     Waiting &one = together[i];
-    const double more = std::max(least[i].step - one.least_step, 0.0);
-    one.least_step += more;
     one.waits = std::max(least[i].waits, 0.0);
-    one.point.cycles += more * one.n_sub_tasks + one.waits;
+    one.point.cycles += std::max(least[i].steps - one.least_step * one.n_sub_tasks, 0.0) + one.waits;
     one.is_close = true;
     wait(std::move(one));
   }
