@@ -108,10 +108,11 @@ def test_names_reach_the_text_of_a_program_as_text(model: Path) -> None:
     assert (row.count("|"), row.count("`")) == (5, 2)
 
 
-def test_a_full_disk_is_no_defect() -> None:
+@pytest.mark.parametrize("module", ["t10.cli chips", "t10.cli compile --help", "t10.opt.main --help"])
+def test_a_full_disk_is_no_defect(module: str) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "t10.cli", "chips"],
+            [sys.executable, "-m", *module.split()],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

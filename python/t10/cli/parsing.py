@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +24,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit (2) with what is wrong and where to read on."""
         self.exit(2, printable(f"{self.prog}: error: {message} (see {self.prog} --help)") + "\n")
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help; raises `OSError` where it cannot be written, which argparse would not tell anybody."""
+        (file or sys.stdout).write(self.format_help())
 
 
 def new_parser(prog: str, description: str, epilog: str) -> argparse.ArgumentParser:
