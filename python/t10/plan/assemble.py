@@ -407,9 +407,9 @@ def place_of(
         return None
     if kind == "input":
         return f"input:{value}" if layouts[value].scatter == 1 else None
-    if kind in ("value", "idle") and context.mover.lies_in_place(spec, plan, number, layouts[value]):
-        return f"{kind}:{value}"
-    return None
+    is_there = kind in ("value", "idle") and context.mover.lies_in_place(spec, plan, number, layouts[value])
+    is_copied = is_there and kind == "value" and _is_copied(spec, number, plan, context.cost)
+    return f"{kind}:{value}" if is_there and not is_copied else None
 
 
 def are_in_place(
@@ -430,6 +430,9 @@ def are_in_place(
     if (rows := np.flatnonzero((kinds == "value") | (kinds == "idle"))).size:
         homes = [each[value] for each in layouts]
         result[rows] = context.mover.lie_in_place(spec, plans, number, homes, pairs[rows])
+    # Asked last, as it takes longest: under most plans nothing lies in place.
+    for row in np.unique(pairs[result & (kinds == "value"), 0]).tolist():
+        result[pairs[:, 0] == row] &= not _is_copied(spec, number, plans[row], context.cost)
     return result
 
 
@@ -447,12 +450,13 @@ def _kept_in(
         return ""
     if context.lies_as_read(value, step, number):
         return "input"
-    if value not in context.mover.spec_by_value:
-        return ""
-    spec = context.graph.operators[step]
+    return "value" if value in context.mover.spec_by_value else ""
+
+
+def _is_copied(spec: OperatorSpec, number: int, plan: OperatorPlan, cost: CostModel) -> bool:
+    """Return whether a value of another operator is copied even where it lies as operand `number` reads it."""
     n_bytes = operand_slots(spec, plan, number) * size_bytes(operand_of(spec, number).dtype)
-    is_sum = number < len(spec.inputs)
-    return "" if is_sum and is_better_copied(context.cost, spec, plan, n_bytes) else "value"
+    return number < len(spec.inputs) and is_better_copied(cost, spec, plan, n_bytes)
 
 
 def is_last_use(context: Context, step: int, name: str) -> bool:
