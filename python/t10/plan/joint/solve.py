@@ -171,7 +171,7 @@ class _Search:
             is_lower[rows[selection.rows.state[rows] != selection.rows.state[chosen[doubted]]]] = False
         is_upper = interval.region.is_open & ~is_lower
         is_upper |= interval.region.is_open & (
-            self.relaxation.operator_by_row != self.relaxation.operator_by_row[rows[0]]
+            selection.operator_by_row != selection.operator_by_row[rows[0]]
         )
         return self.relaxation.region(is_lower), self.relaxation.region(is_upper)
 
