@@ -25,7 +25,6 @@ from support.random_selections import (
 from t10.core.arrays import Floats
 from t10.errors import T10Error
 from t10.plan.joint import loosen, relaxation
-from t10.plan.joint import polish as program
 from t10.plan.joint import solve as solver
 from t10.plan.joint.improve import Neighbourhood, neighbours
 from t10.plan.joint.loosen import relaxation_of
@@ -151,7 +150,7 @@ def test_the_best_choice_is_found_and_proved() -> None:
 
 
 def test_bounds_hold_without_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "MOST_ROWS", 0)
+    monkeypatch.setattr(solver, "POLISHED_ROWS", 0)
     n_found = n_best = 0
     for number, selection, choices in problems():
         found = solve(selection, gap=0.0)

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from t10.cli.arguments import Arguments, parse
+from t10.core.garbage import end_without_collection
 from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.errors import EXIT_INTERNAL, T10Error, printable
@@ -30,6 +31,8 @@ EXIT_INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; messages go to standard error, results to standard output."""
     hold_closed_streams()
+    if argv is None:
+        end_without_collection()
     try:
         arguments = _parsed(sys.argv[1:] if argv is None else argv)
     except OSError as error:

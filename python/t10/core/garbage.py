@@ -6,10 +6,13 @@ again takes a tenth of its time.
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
+
+from t10.core import _guard
 
 RARE = (10_000, 20, 1_000)
 """Thresholds as `gc.set_threshold` takes them: new objects per collection, and collections per one of older objects."""
@@ -32,3 +35,16 @@ def rare_collections() -> Generator[None]:
             thresholds = _before.pop()
             if not _before:
                 gc.set_threshold(*thresholds)
+
+
+def end_without_collection() -> None:
+    """Look for no cyclic garbage when the interpreter ends: the end of the process frees all memory at once.
+
+    What a large model leaves takes more than a second to go through.
+    """
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    _guard.allow_leaks()
+    gc.freeze()

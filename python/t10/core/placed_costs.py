@@ -106,9 +106,12 @@ def left_over_cycles(costs: Costs, spec: OperatorSpec, plan: OperatorPlan) -> in
     return nest_cycles(anything, spec, plan) - nest_cycles(zeros, spec, plan)
 
 
-def is_better_copied(costs: Costs, spec: OperatorSpec, plan: OperatorPlan, n_bytes: int) -> bool:
-    """Return whether `n_bytes` that another operator left are copied, padded with zeros, for less than that saves."""
-    return left_over_cycles(costs, spec, plan) > COPIES * costs.copy_cycles(n_bytes)
+def is_better_copied(costs: Costs, left_over: int, n_bytes: int) -> bool:
+    """Return whether `n_bytes` that another operator left are copied, padded with zeros, for less than that saves.
+
+    `left_over` is what steps take more without that (`left_over_cycles`).
+    """
+    return left_over > COPIES * costs.copy_cycles(n_bytes)
 
 
 def tile_ranges(plan: ModulePlan, memory: TileMemory) -> dict[str, TileRange]:

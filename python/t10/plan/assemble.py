@@ -54,8 +54,8 @@ class Context:
 
     `owned` are the operands per operator that are weights whose rest it decides: those it alone reads, and those of
     `shared_weights` that it is the first to read. `reader_by_input` is, per input of the model, what decides where it
-    lies, if anything. `level_by_operator` are idle levels that are
-    given: the user's, and of operators that decide where a shared weight rests (see `with_shared`).
+    lies, if anything. `level_by_operator` are idle levels that are given: the user's, and of operators that decide
+    where a shared weight rests (see `with_shared`).
     """
 
     graph: Graph
@@ -348,9 +348,9 @@ def assemble(
         key = id(front), choice.plan
         if key not in run_by_plan:
             run_by_plan[key] = operator_cycles(context.cost, spec, priced.plan)
-        cycles = cycles_of(context.cost, spec, priced.plan, arrivals, run=run_by_plan[key])
-        active = replace(priced, cycles=cycles)
-        operators.append(scheduled_operator(spec, active, arrivals, layout, front))
+        left = context.mover.left_over_cycles(spec, priced.plan) if reads_left_over(spec, arrivals) else 0
+        cycles = cycles_of(context.cost, spec, priced.plan, arrivals, left, run_by_plan[key])
+        operators.append(scheduled_operator(spec, replace(priced, cycles=cycles), arrivals, layout, front))
     requests = buffer_requests(graph, operators, layouts, chip)
     buffers = tuple(placed(request, chip.reserved_bytes) for request in requests)
     return ModulePlan(
@@ -394,22 +394,19 @@ def place_of(
 ) -> str | None:
     """Return the buffer in which an operand lies already as the operator wants it, None where it must be brought."""
     spec = context.graph.operators[step]
-    name = operand_of(spec, number).name
     weight = context.weight_by_owner.get((step, number))
     if weight is not None:
         layout = layouts[weight]
-        if layout.kind == "operand" and layout.scatter == 1:
-            return f"idle:{weight}"
-        return None
-    value = unshaped(name, context.reshapes)
+        return f"idle:{weight}" if layout.kind == "operand" and layout.scatter == 1 else None
+    value = unshaped(operand_of(spec, number).name, context.reshapes)
     kind = _kept_in(context, step, number, plan, value)
     if kind == "idle" and layouts[value].kind == "linear":
         return None
     if kind == "input":
         return f"input:{value}" if layouts[value].scatter == 1 else None
-    if kind in ("value", "idle") and context.mover.lies_in_place(spec, plan, number, layouts[value]):
-        return f"{kind}:{value}"
-    return None
+    is_there = kind in ("value", "idle") and context.mover.lies_in_place(spec, plan, number, layouts[value])
+    is_left = is_there and (kind == "idle" or not _is_copied(context, step, number, plan))
+    return f"{kind}:{value}" if is_left else None
 
 
 def are_in_place(
@@ -430,6 +427,10 @@ def are_in_place(
     if (rows := np.flatnonzero((kinds == "value") | (kinds == "idle"))).size:
         homes = [each[value] for each in layouts]
         result[rows] = context.mover.lie_in_place(spec, plans, number, homes, pairs[rows])
+    # Asked last, as it takes longest: under most plans nothing lies in place.
+    left: set[int] = set(pairs[result & (kinds == "value"), 0].tolist())
+    for row in left:
+        result[pairs[:, 0] == row] &= not _is_copied(context, step, number, plans[row])
     return result
 
 
@@ -447,12 +448,15 @@ def _kept_in(
         return ""
     if context.lies_as_read(value, step, number):
         return "input"
-    if value not in context.mover.spec_by_value:
-        return ""
+    return "value" if value in context.mover.spec_by_value else ""
+
+
+def _is_copied(context: Context, step: int, number: int, plan: OperatorPlan) -> bool:
+    """Return whether a value of another operator is copied even where it lies as operand `number` reads it."""
     spec = context.graph.operators[step]
     n_bytes = operand_slots(spec, plan, number) * size_bytes(operand_of(spec, number).dtype)
-    is_sum = number < len(spec.inputs)
-    return "" if is_sum and is_better_copied(context.cost, spec, plan, n_bytes) else "value"
+    left_over = context.mover.left_over_cycles(spec, plan) if number < len(spec.inputs) else 0
+    return is_better_copied(context.cost, left_over, n_bytes)
 
 
 def is_last_use(context: Context, step: int, name: str) -> bool:
@@ -471,18 +475,17 @@ def cycles_of(
     spec: OperatorSpec,
     plan: OperatorPlan,
     arrivals: tuple[Arrival, ...],
-    *,
-    is_placed: bool = False,
+    left_over: int | None = None,
     run: Cycles | None = None,
 ) -> Cycles:
     """Return the cycles of an operator with its exact arrivals, and with weights used in place shifted home.
 
-    `is_placed`: `cost` knows where buffers lie; else all lies as well as it can. `run` is what `operator_cycles` says,
-    where that is known.
+    `left_over` is what steps take more as others left inputs, 0 where `cost` knows where buffers lie, and `run` is what
+    `operator_cycles` says; each is counted if not given.
     """
     run = operator_cycles(cost, spec, plan) if run is None else run
-    if not is_placed and reads_left_over(spec, arrivals):
-        run = replace(run, compute=run.compute + left_over_cycles(cost, spec, plan))
+    if left_over is None:
+        left_over = left_over_cycles(cost, spec, plan) if reads_left_over(spec, arrivals) else 0
     resident = tuple(
         arrival.operand
         for arrival in arrivals
@@ -490,6 +493,7 @@ def cycles_of(
     )
     return replace(
         run,
+        compute=run.compute + left_over,
         shift=run.shift + home_cycles(cost, spec, plan, resident),
         relayout=sum(arrival.cycles for arrival in arrivals if arrival.kind == "relayout"),
         setup=sum(arrival.cycles for arrival in arrivals if arrival.kind == "setup"),

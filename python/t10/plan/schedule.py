@@ -12,11 +12,13 @@ from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
 from t10.core.loads import shared_places
 from t10.core.movement import operand_of
+from t10.core.nameless import nameless
 from t10.core.placed_costs import placed_costs, tile_ranges
-from t10.core.plan import CostedPlan, OperatorPlan
+from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.core.schedule import Arrival, Fetch, ModulePlan, Optimality, ScheduledOperator, most_bytes
 from t10.cost import CostModel, IpuCostModel
 from t10.cost.counts import kept_between_runs
+from t10.cost.operator import operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
 from t10.plan.fit.explain_fit import explaining
@@ -337,9 +339,8 @@ def _with_plan(context: Context, step: int, front: Front, active: CostedPlan) ->
     if any(priced.plan == active.plan for priced in front):
         return front
     arrays = evaluate_plans(context.graph.operators[step], context.cost, (active.plan,))
-    own = costed(active.plan, arrays, 0)
     place = sum(priced.active_bytes < active.active_bytes for priced in front)
-    return (*front[:place], own, *front[place:])
+    return (*front[:place], costed(active.plan, arrays, 0), *front[place:])
 
 
 def _greedy_plan(
@@ -447,6 +448,8 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
             return arrival
         return mover.arrival(spec, active, arrival.operand, layouts, arrival.buffer, shared, before)
 
+    # Equal operators that lie alike share their costs and a plan.
+    run_by_kind: dict[tuple[int, OperatorSpec, int], Cycles] = {}
     operators: list[ScheduledOperator] = []
     for spec, scheduled in zip(graph.operators, plan.operators, strict=True):
         active = scheduled.active
@@ -454,16 +457,15 @@ def as_placed(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         arrivals = tuple([arrived(a, spec, active.plan, scheduled.arrivals[:n]) for n, a in numbered])
         layouts[spec.output.name] = scheduled.output_layout
         homes[spec.output.name] = f"value:{spec.output.name}"
-        priced = replace(
-            active, cycles=cycles_of(costs[spec.name], spec, active.plan, arrivals, is_placed=True)
-        )
-        operators.append(replace(scheduled, active=priced, arrivals=arrivals))
+        cost, key = costs[spec.name], (id(costs[spec.name]), nameless(spec), id(active.plan))
+        if key not in run_by_kind:
+            run_by_kind[key] = operator_cycles(cost, spec, active.plan)
+        cycles = cycles_of(cost, spec, active.plan, arrivals, 0, run_by_kind[key])
+        operators.append(replace(scheduled, active=replace(active, cycles=cycles), arrivals=arrivals))
     plan = with_waits(replace(plan, operators=tuple(operators)), chip)
-    known, cycles = plan.optimality, sum_of_cycles(plan)
-    if known is None:
-        return plan
+    known, total = plan.optimality, sum_of_cycles(plan)
     # Choosing takes every step for one that begins where code is slowest: few plans have a step where no core does.
-    known = replace(known, cycles=cycles, bound_cycles=min(known.bound_cycles, cycles))
+    known = known and replace(known, cycles=total, bound_cycles=min(known.bound_cycles, total))
     return replace(plan, optimality=known)
 
 

@@ -94,6 +94,7 @@ class JointPlanner:
         }
         self.states = states_of(context, fronts, options, list(kept.values()), breadth)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
+        self._first: Selection | None = None
         self.found: dict[int, Ints] = {}
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()
@@ -162,29 +163,40 @@ class JointPlanner:
     def selection(self, room_bytes: int) -> Selection:
         """Return the problem with the costs known by now."""
         known = self.pair_costs
+        parts: dict[tuple[int, ...], list[Ints]] = {}
+        for scope, edge in known.edges:
+            parts.setdefault(scope, []).append(edge.cycles)
+        for begun in known.begun:
+            parts.setdefault(begun.scope, []).append(known.begun_cycles(begun))
+        sums = _Sums()
+        costs = tuple([sums.table(scope, each) for scope, each in parts.items()])
+        cycles = np.concatenate([priced.table.cycles for priced in known.rows])
+        if self._first is None:
+            self._first = self._whole(cycles, costs, room_bytes)
+        return self._first.costing(cycles, costs, room_bytes)
+
+    def _whole(self, cycles: Ints, costs: tuple[Table, ...], room_bytes: int) -> Selection:
+        """Return the problem with some costs; nothing else of it changes once states are made."""
+        known = self.pair_costs
         n_states = tuple(map(len, self.states))
         first = np.concatenate([[0], np.cumsum(n_states)])
         tables = [priced.table for priced in known.rows]
         rows = Rows(
             state=np.concatenate([t.plan + first[step] for step, t in enumerate(tables)]),
-            cycles=np.concatenate([t.cycles for t in tables]),
+            cycles=cycles,
             idle_bytes=np.concatenate([t.idle_bytes for t in tables]),
             need_bytes=np.concatenate([priced.phase_bytes for priced in known.rows]),
         )
-        costs: dict[tuple[int, ...], list[Ints]] = {}
         savings: list[Saving] = []
         sums = _Sums()
         for scope, edge in known.edges:
-            costs.setdefault(scope, []).append(edge.cycles)
             for saved in edge.savings:
                 table = sums.table(scope, [saved.n_bytes])
                 savings.append(Saving(scope[-1], PHASES.index(saved.phase), table, saved.is_certain))
-        for begun in known.begun:
-            costs.setdefault(begun.scope, []).append(known.begun_cycles(begun))
         return Selection(
             n_states=n_states,
             rows=rows,
-            costs=tuple(sums.table(scope, parts) for scope, parts in costs.items()),
+            costs=costs,
             savings=tuple(savings),
             lifetimes=tuple(self._lifetimes()),
             room_bytes=room_bytes,

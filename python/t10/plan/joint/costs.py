@@ -20,7 +20,6 @@ from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
-from t10.core.placed_costs import left_over_cycles
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost.operator import home_cycles, output_chunk
@@ -313,11 +312,10 @@ class JointCosts:
         edge.is_exact = in_place.copy()
         edge.savings = tuple(self._savings(edge, in_place)) if in_place.any() else ()
         if in_place.any() and number == self._first_left_over(step):
-            spec, cost = self.context.graph.operators[step], self.context.cost
             is_read = in_place.reshape(-1, shape[-1]).any(axis=0)
             more = np.zeros(shape[-1], np.int64)
             for state in np.flatnonzero(is_read).tolist():
-                more[state] = left_over_cycles(cost, spec, self.states[step][state].plan)
+                more[state] = self.context.mover.left_over_cycles(spec, self.states[step][state].plan)
             edge.cycles += in_place * more
         if in_place.any() and spec.operands[number].role == "weight":
             edge.cycles += in_place * self._sent_home(step, number)

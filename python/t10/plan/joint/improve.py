@@ -37,12 +37,20 @@ class Neighbourhood:
             {other for table in self.costs[operator] for other in table.scope}
             for operator in range(selection.n_operators)
         ]
-        self.freed_bytes = [self._most_freed(operator) for operator in range(selection.n_operators)]
-
-    def _most_freed(self, operator: int) -> int:
-        """Return the bytes that others can gain at most, at any moment, from another state of an operator."""
-        lives = sum(int(life.n_bytes.max() - life.n_bytes.min()) for life in self.lifetimes[operator])
-        return lives + sum(int(saving.table.values.max()) for saving in self.savings[operator])
+        # Equal layers share what is looked at.
+        span_by_id = {id(life.n_bytes): 0 for life in selection.lifetimes}
+        most_by_id = {id(saving.table.values): 0 for saving in selection.savings}
+        for life in selection.lifetimes:
+            span_by_id[id(life.n_bytes)] = span_by_id[id(life.n_bytes)] or int(np.ptp(life.n_bytes))
+        for saving in selection.savings:
+            values = saving.table.values
+            most_by_id[id(values)] = most_by_id[id(values)] or int(values.max())
+        self.freed_bytes = [
+            sum(span_by_id[id(life.n_bytes)] for life in self.lifetimes[operator])
+            + sum(most_by_id[id(saving.table.values)] for saving in self.savings[operator])
+            for operator in range(selection.n_operators)
+        ]
+        """Bytes that others can gain at most, at any moment, from another state of an operator."""
 
     def improved(self, rows: Ints) -> Ints:
         """Return a choice that fits and that no change of a single operator makes faster; `rows` must fit."""
@@ -50,8 +58,10 @@ class Neighbourhood:
         chosen = rows.copy()
         states = selection.states_of(chosen)
         used = selection.used_bytes(chosen)
-        is_fastest, is_known = [False] * selection.n_operators, [True] * selection.n_operators
         cycles = selection.row_cycles(states)
+        first = selection.first_row[selection.first_state[:-1]]
+        is_fastest = (np.minimum.reduceat(cycles, first) == cycles[chosen]).tolist()
+        is_known = [True] * selection.n_operators
         for _ in range(MOST_PASSES):
             is_better = False
             for operator in range(selection.n_operators):
@@ -107,9 +117,7 @@ class Neighbourhood:
         selection = self.selection
         states, used = selection.states_of(rows), selection.used_bytes(rows)
         slack = int(selection.room_bytes - used.max())
-        owner = np.repeat(
-            np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
-        )
+        owner = selection.operator_by_row
         cycles = selection.row_cycles(states)
         change = cycles - cycles[rows][owner]
         extra = selection.rows.idle_bytes - selection.rows.idle_bytes[rows][owner]
@@ -188,8 +196,8 @@ class Neighbourhood:
         selection, rows = self.selection, self.selection.rows
         span, current = selection.rows_of(operator), int(chosen[operator])
         own = slice(operator * selection.n_phases, (operator + 1) * selection.n_phases)
-        others = np.delete(used, own)
-        slack = int((selection.room_bytes - others).min(initial=selection.room_bytes))
+        most = max(int(used[: own.start].max(initial=0)), int(used[own.stop :].max(initial=0)))
+        slack = selection.room_bytes - most
         extra = rows.idle_bytes[span.start : span.stop] - int(rows.idle_bytes[current])
         for index in faster.tolist():
             if extra[index] > slack + self.freed_bytes[operator]:

@@ -18,7 +18,6 @@ from ortools.sat.python import cp_model
 from t10.core.arrays import Ints
 from t10.plan.joint.selection import Selection, Table
 
-MOST_ROWS = 6_000
 SEED = 1
 
 
@@ -166,11 +165,6 @@ def polish(
     return replace(
         found, bound_cycles=_Program(selection, free, start, is_relaxed=True).solve(work, gap).bound_cycles
     )
-
-
-def is_small(selection: Selection) -> bool:
-    """Return whether the whole problem is small enough for one integer program."""
-    return len(selection.rows.state) <= MOST_ROWS
 
 
 def _useful(selection: Selection, operator: int) -> list[int]:

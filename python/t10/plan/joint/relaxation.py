@@ -73,12 +73,11 @@ class Relaxation:
         costs = {each: np.ascontiguousarray(v, np.float64).ravel() for each, v in different.items()}
         factors = [(open_scope(t.scope, selection.n_states), costs[id(t.values)]) for t in selection.costs]
         self.elimination = Elimination(selection.n_states, factors)
-        self.operator_by_row = np.repeat(
-            np.arange(selection.n_operators), np.diff(selection.first_row[selection.first_state])
-        )
-
         self.whole = self.region(np.ones(len(selection.rows.state), np.bool_))
+        live = self.whole.live_bytes[selection.operator_by_row]
+        self._most_idle_by_row: Ints = (selection.room_bytes - live - self.whole.need_bytes).min(axis=1)
         self._known: dict[tuple[bytes, float], Line | None] = {}
+        self._open: tuple[Region, Ints, Bools] | None = None
 
     def region(self, is_open: Bools) -> Region:
         """Return the part of the problem with these rows, and what they and values alive take at least in it."""
@@ -92,17 +91,13 @@ class Relaxation:
 
     def breakpoints(self) -> Ints:
         """Return the idle bytes at which some row stops to fit, ascending."""
-        most = self._most_idle_by_row()
+        most = self._most_idle_by_row
         return np.unique(most[most >= 0])
 
     def most_idle_bytes(self) -> int:
         """Return the idle bytes beyond which some operator has no row that fits; negative where one never has."""
         first = self.selection.first_row[self.selection.first_state[:-1]]
-        return int(np.maximum.reduceat(self._most_idle_by_row(), first).min())
-
-    def _most_idle_by_row(self) -> Ints:
-        live = self.whole.live_bytes[self.operator_by_row]
-        return (self.selection.room_bytes - live - self.whole.need_bytes).min(axis=1)
+        return int(np.maximum.reduceat(self._most_idle_by_row, first).min())
 
     def best(self, limits: Ints, price: float, region: Region | None = None) -> Line | None:
         """Return the best choice at a price under limits per operator, None where one has no row left.
@@ -146,10 +141,20 @@ class Relaxation:
 
     def _costs(self, limits: Ints, price: float, region: Region) -> tuple[Floats, Floats]:
         """Return what rows cost at a price, infinite those that are not open, and the least by state."""
-        rows = self.selection.rows
-        is_open = region.is_open & (region.need_bytes <= limits[self.operator_by_row]).all(axis=1)
+        rows, is_open = self.selection.rows, self._open_rows(limits, region)
         costs = np.where(is_open, rows.cycles + price * rows.idle_bytes, np.inf)
         return costs, np.minimum.reduceat(costs, self.selection.first_row[:-1])
+
+    def _open_rows(self, limits: Ints, region: Region) -> Bools:
+        """Return the rows of a region that keep to limits: those of the call before where they are asked for again."""
+        known = self._open
+        if known is not None and known[0] is region and np.array_equal(known[1], limits):
+            return known[2]
+        is_open, most = region.is_open.copy(), limits[self.selection.operator_by_row]
+        for phase in range(self.selection.n_phases):
+            is_open &= region.need_bytes[:, phase] <= most[:, phase]
+        self._open = region, limits, is_open
+        return is_open
 
     def bound(self, limits: Ints, idle_bytes: int, hint: float = 0.0, region: Region | None = None) -> Bound:
         """Return the bound of all choices under limits per operator with at most `idle_bytes` at rest.
@@ -227,25 +232,35 @@ def _bracket(best: BestAt, idle_bytes: int, hint: float) -> tuple[Line, Line] | 
 def _least_need(selection: Selection, is_open: Bools) -> Ints:
     """Return what every row needs at least in every phase, with every operand in place that could be."""
     by_state = np.zeros((int(selection.first_state[-1]), selection.n_phases), np.int64)
+    is_whole = bool(is_open.all())
+    # Equal layers share their tables.
+    known: dict[tuple[int, int], Ints] = {}
     for saving in selection.savings:
         scope, values = saving.table.scope, saving.table.values
-        for axis, operator in enumerate(scope):
-            if operator != saving.operator:
-                values = values.compress(_open_states(selection, is_open, operator), axis=axis)
-        others = tuple(i for i, operator in enumerate(scope) if operator != saving.operator)
+        own = scope.index(saving.operator)
+        most = known.get((id(values), own)) if is_whole else None
+        if most is None:
+            others = tuple(i for i in range(len(scope)) if i != own)
+            for axis in () if is_whole else others:
+                values = values.compress(_open_states(selection, is_open, scope[axis]), axis=axis)
+            most = known[id(saving.table.values), own] = values.max(axis=others) if others else values
         first = selection.first_state[saving.operator]
-        most = values.max(axis=others) if others else values
         by_state[first : first + len(most), saving.phase] += most
     return selection.rows.need_bytes - by_state[selection.rows.state]
 
 
 def _least_live(selection: Selection, is_open: Bools) -> Ints:
     """Return the bytes of other values that are alive at least in every phase of each operator."""
+    least = np.array(
+        [
+            life.n_bytes[_open_states(selection, is_open, life.decided_by)].min()
+            for life in selection.lifetimes
+        ],
+        np.int64,
+    )
     changes = np.zeros(selection.n_operators * selection.n_phases + 1, np.int64)
-    for life in selection.lifetimes:
-        least = int(life.n_bytes[_open_states(selection, is_open, life.decided_by)].min())
-        changes[life.first] += least
-        changes[life.last + 1] -= least
+    np.add.at(changes, [life.first for life in selection.lifetimes], least)
+    np.subtract.at(changes, [life.last + 1 for life in selection.lifetimes], least)
     return np.cumsum(changes[:-1]).reshape(selection.n_operators, selection.n_phases)
 
 

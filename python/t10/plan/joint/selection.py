@@ -14,6 +14,7 @@ Source: T10 §4.3.2, compute-shift model R9-R13.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -47,6 +48,38 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class _ByState:
+    """Which entries of tables a choice of the other operators leaves open, in the order of the states they belong to.
+
+    `table`, `owner` and `stride` say of every dim of a table whose it is and how far its entries lie apart; `dim` and
+    `offset` say of every entry of which dim it is and how far behind its first. `first` are the first entries of every
+    one of the `states`.
+    """
+
+    table: Ints
+    owner: Ints
+    stride: Ints
+    dim: Ints
+    offset: Ints
+    states: Ints
+    first: Ints
+
+    @classmethod
+    def of(cls, operators: Ints, strides: Ints, first_state: Ints) -> _ByState:
+        """Return the entries of tables over some operators with some strides."""
+        table, place = np.nonzero(strides)
+        owner, stride = operators[table, place], strides[table, place]
+        n_states: Ints = np.diff(first_state)[owner]
+        dim = np.repeat(np.arange(len(table)), n_states)
+        n_before: Ints = np.cumsum(n_states) - n_states
+        number = np.arange(len(dim), dtype=np.int64) - n_before[dim]
+        state = first_state[owner][dim] + number
+        order = np.argsort(state, kind="stable")
+        states, first = np.unique(state[order], return_index=True)
+        return cls(table, owner, stride, dim[order], (stride[dim] * number)[order], states, first)
+
+
+@dataclass(frozen=True, slots=True)
 class Flat:
     """Many tables end to end, so that all their entries for one choice are looked up at once."""
 
@@ -54,6 +87,8 @@ class Flat:
     first: Ints
     operators: Ints
     strides: Ints
+    _by_state: list[_ByState] = field(default_factory=list[_ByState])
+    """Laid out where it is asked for."""
 
     @classmethod
     def of(cls, tables: Sequence[Table]) -> Flat:
@@ -61,21 +96,25 @@ class Flat:
         depth = max((len(table.scope) for table in tables), default=1)
         operators = np.zeros((len(tables), depth), np.int64)
         strides = np.zeros((len(tables), depth), np.int64)
-        different = {id(table.values): table.values for table in tables}
-        ends = np.cumsum([0, *(values.size for values in different.values())]).tolist()
-        first = dict(zip(different, ends, strict=False))
         for number, table in enumerate(tables):
             operators[number, : len(table.scope)] = table.scope
             strides[number, : len(table.scope)] = [
                 prod(table.values.shape[i + 1 :]) for i in range(len(table.scope))
             ]
-        return cls(
+        none = np.zeros(0, np.int64)
+        return cls(none, none, operators, strides).holding(tables)
+
+    def holding(self, tables: Sequence[Table]) -> Flat:
+        """Return tables of the same scopes and shapes laid end to end."""
+        different = {id(table.values): table.values for table in tables}
+        ends = np.cumsum([0, *(values.size for values in different.values())]).tolist()
+        first = dict(zip(different, ends, strict=False))
+        return replace(
+            self,
             values=np.concatenate(
                 [np.zeros(0, np.int64), *(values.ravel() for values in different.values())]
             ),
             first=np.array([first[id(table.values)] for table in tables], np.int64),
-            operators=operators,
-            strides=strides,
         )
 
     def at(self, states: Ints) -> Ints:
@@ -87,16 +126,14 @@ class Flat:
 
     def by_state(self, states: Ints, first_state: Ints) -> Ints:
         """Return, for every state of every operator, the sum of all entries with it and the others' states."""
-        table, place = np.nonzero(self.strides)
-        owner, stride = self.operators[table, place], self.strides[table, place]
-        start = self._places(states)[table] - states[owner] * stride
-        n_states: Ints = np.diff(first_state)[owner]
-        # One entry per table, operator of its scope, and state of that.
-        n_before: Ints = np.cumsum(n_states) - n_states
-        state = np.arange(int(n_states.sum()), dtype=np.int64) - np.repeat(n_before, n_states)
-        entries = self.values[np.repeat(start, n_states) + np.repeat(stride, n_states) * state]
+        if not self._by_state:
+            self._by_state.append(_ByState.of(self.operators, self.strides, first_state))
+        entries = self._by_state[0]
         result = np.zeros(int(first_state[-1]), np.int64)
-        np.add.at(result, np.repeat(first_state[owner], n_states) + state, entries)
+        if len(entries.states):
+            start = self._places(states)[entries.table] - states[entries.owner] * entries.stride
+            values = self.values[start[entries.dim] + entries.offset]
+            result[entries.states] = np.add.reduceat(values, entries.first)
         return result
 
 
@@ -142,6 +179,7 @@ class Selection:
     _savings: Flat = field(init=False)
     _lives: Flat = field(init=False)
     n_phases: int = field(init=False)
+    operator_by_row: Ints = field(init=False)
     _saved_at: Ints = field(init=False)
     _born_at: Ints = field(init=False)
     _dead_at: Ints = field(init=False)
@@ -150,18 +188,22 @@ class Selection:
         """Index rows and tables; refuse states without rows."""
         first_state = np.concatenate([[0], np.cumsum(self.n_states)])
         n_all = int(first_state[-1])
-        if (np.diff(self.rows.state) < 0).any() or set(self.rows.state.tolist()) != set(range(n_all)):
+        steps = np.diff(self.rows.state, prepend=-1, append=n_all)
+        if steps[0] != 1 or steps[-1] != 1 or ((steps != 0) & (steps != 1)).any():
             raise T10Error(f"rows must cover {n_all} states in order")
         n_phases = self.rows.need_bytes.shape[1]
+        first_row = np.searchsorted(self.rows.state, np.arange(n_all + 1))
+        n_rows = np.diff(first_row[first_state])
         certain = [saving for saving in self.savings if saving.is_certain]
         lives = [Table((life.decided_by,), life.n_bytes) for life in self.lifetimes]
         for name, value in (
             ("first_state", first_state),
-            ("first_row", np.searchsorted(self.rows.state, np.arange(n_all + 1))),
+            ("first_row", first_row),
             ("_costs", Flat.of(self.costs)),
             ("_savings", Flat.of([saving.table for saving in certain])),
             ("_lives", Flat.of(lives)),
             ("n_phases", n_phases),
+            ("operator_by_row", np.repeat(np.arange(len(self.n_states)), n_rows)),
             ("_saved_at", np.array([s.operator * n_phases + s.phase for s in certain], np.int64)),
             ("_born_at", np.array([life.first for life in self.lifetimes], np.int64)),
             ("_dead_at", np.array([life.last + 1 for life in self.lifetimes], np.int64)),
@@ -190,6 +232,18 @@ class Selection:
     def row_cycles(self, states: Ints) -> Ints:
         """Return the cycles of every row, with what moves to and from the other operators in their states."""
         return self.rows.cycles + self._costs.by_state(states, self.first_state)[self.rows.state]
+
+    def costing(self, cycles: Ints, costs: tuple[Table, ...], room_bytes: int) -> Selection:
+        """Return the problem with other cycles of its rows, other costs of the same scopes, and another room."""
+        result = copy(self)
+        for name, value in (
+            ("rows", replace(self.rows, cycles=cycles)),
+            ("costs", costs),
+            ("room_bytes", room_bytes),
+            ("_costs", self._costs.holding(costs)),
+        ):
+            object.__setattr__(result, name, value)
+        return result
 
     def restricted(self, is_open: Bools) -> Selection:
         """Return the problem with these rows only; states without any are left out."""

@@ -39,6 +39,8 @@ NARROWING_GAP = 0.03
 FIRST_INTERVALS = 32
 """So many intervals find a good choice mostly: after them, and at once, narrowing is tried."""
 MOST_IMPROVED = 40
+POLISHED_ROWS = 6_000
+"""Problems of so many rows at most are small enough for one integer program."""
 POLISH_WORK = 0.5
 """Effort of the integer program, in CP-SAT's deterministic units (about four seconds each)."""
 CLOSE = 0.002
@@ -171,7 +173,7 @@ class _Search:
             is_lower[rows[selection.rows.state[rows] != selection.rows.state[chosen[doubted]]]] = False
         is_upper = interval.region.is_open & ~is_lower
         is_upper |= interval.region.is_open & (
-            self.relaxation.operator_by_row != self.relaxation.operator_by_row[rows[0]]
+            selection.operator_by_row != selection.operator_by_row[rows[0]]
         )
         return self.relaxation.region(is_lower), self.relaxation.region(is_upper)
 
@@ -266,11 +268,11 @@ class _Search:
 
     def polished(self, gap: float) -> float:
         """Offer what an integer program makes of a small problem and return the bound it proves, 0 for a large one."""
-        # Imported where it is needed: the solver's bindings bring pandas, which takes longer than a small model.
-        from t10.plan.joint.polish import is_small, polish
-
-        if not is_small(self.selection):
+        if len(self.selection.rows.state) > POLISHED_ROWS:
             return 0.0
+        # Imported where it is needed: the solver's bindings bring pandas, which takes longer than a small model.
+        from t10.plan.joint.polish import polish
+
         found = polish(self.selection, self.best, range(self.selection.n_operators), POLISH_WORK, gap)
         self.offer(found.rows)
         return found.bound_cycles

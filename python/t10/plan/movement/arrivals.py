@@ -25,6 +25,7 @@ from t10.core.graph import Graph, View
 from t10.core.laid_out import LayoutOperators
 from t10.core.loads import Loads, Places
 from t10.core.movement import ArrivalCosts, Traffic, constant_numbers, is_padded, operand_of, view_ids
+from t10.core.placed_costs import left_over_cycles
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import Arrival, ArrivalKind, ValueLayout, is_joined
 from t10.cost import CostModel
@@ -87,6 +88,8 @@ class Mover:
     _arriving: dict[CellsKey, tuple[_moves.PartitionCells, bool]] = field(
         default_factory=dict[CellsKey, tuple[_moves.PartitionCells, bool]]
     )
+    _in_place: dict[object, bool] = field(default_factory=dict[object, bool])
+    _left_over: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     _view_lock: Lock = field(default_factory=Lock)
     _prices: ArrivalCosts = field(init=False)
     _rates: tuple[int, ...] = field(init=False)
@@ -229,7 +232,22 @@ class Mover:
 
     def lies_in_place(self, spec: OperatorSpec, plan: OperatorPlan, number: int, layout: ValueLayout) -> bool:
         """Return whether operand `number` asks for exactly the slots that a value has on every core."""
-        return bool(self.lie_in_place(spec, [plan], number, [layout], np.zeros((1, 2), np.int64))[0])
+        key = (
+            self._cells_key(spec, plan, number),
+            operand_of(spec, number).pad_value,
+            self._locator_key(layout),
+        )
+        if key not in self._in_place:
+            found = self.lie_in_place(spec, [plan], number, [layout], np.zeros((1, 2), np.int64))
+            self._in_place[key] = bool(found[0])
+        return self._in_place[key]
+
+    def left_over_cycles(self, spec: OperatorSpec, plan: OperatorPlan) -> int:
+        """Return what steps take more where another operator left an input; of equal operators that is asked once."""
+        key = self._kind(spec), self._known.plans.of(plan)
+        if key not in self._left_over:
+            self._left_over[key] = left_over_cycles(self.cost, spec, plan)
+        return self._left_over[key]
 
     def lie_in_place(
         self,
