@@ -26,6 +26,8 @@ BARE_IGNORE = re.compile(
 """What is not looked at without a rule's name and a reason."""
 
 
+RULE = re.compile(r"\|[ :]*-")
+"""What follows the header of a table."""
 MODELS = {".onnx", ".npz", ".mlir", ".safetensors"}
 
 
@@ -103,6 +105,26 @@ def test_lines_of_the_changelog_are_wrapped() -> None:
         f"{number}: {len(line)}" for number, line in enumerate(lines, 1) if len(line) > MAX_LINE_CHARACTERS
     ]
     assert too_long == []
+
+
+def test_no_row_of_a_table_is_cut_off_from_its_header() -> None:
+    headless = [f"{path.name}:{number}" for path in _pages() for number in _headless_rows(path)]
+    assert headless == []
+
+
+def _pages() -> list[Path]:
+    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def _headless_rows(path: Path) -> Iterator[int]:
+    """Yield the lines that begin a table without a header: a blank line before them ended theirs."""
+    is_code, before = False, ""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for number, (line, after) in enumerate(zip(lines, [*lines[1:], ""], strict=True), 1):
+        is_code ^= line.startswith("```")
+        if not is_code and line.startswith("|") and not before.startswith("|") and not RULE.match(after):
+            yield number
+        before = line
 
 
 def test_nothing_is_left_to_be_done() -> None:
