@@ -6,7 +6,8 @@
 
 The second operand reads the view `kk` at `(b, k, d)`. Seen through the view it reads `cache` at `(b, k, d)`, of which
 the last `k` lies outside, and `new` at `(b, k - 15, d)`. A layout that names this operand and is one of `cache` or of
-`new` puts elements where they are read so.
+`new` puts elements where they are read so. Slices, padding, transposes and windows are seen through in the same way;
+what is read backwards (a slice of negative step) is not.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ namespace t10 {
 // Fewer bytes of whole words are not sent apart: a fragment costs as much as two words.
 constexpr std::int64_t kLeastWithin = 2 * kWordBytes;
 
-// Bytes before the first whole word of `n` bytes that go from `from` to `to`, of whole words, and behind them. All are in the
-// middle where the piece is whole words, or has too few; or where the two sides lie differently within words, so that
-// nothing goes as words.
+// Of a piece of `n` bytes that begins at address `from` on one core and goes to `to` on another: the bytes before its first
+// whole word, those of whole words, and those behind them. The first and the last are 0 where the piece is whole words, has
+// too few of them, or begins elsewhere within a word at `to`: such a piece is packed as a whole.
 inline std::array<std::int64_t, 3> word_parts(std::int64_t from, std::int64_t to, std::int64_t n) {
   const std::int64_t before = -from & (kWordBytes - 1), behind = (from + n) & (kWordBytes - 1);
   if (((from - to) & (kWordBytes - 1)) != 0 || n - before - behind < kLeastWithin) return {0, n, 0};
