@@ -74,6 +74,7 @@ def run_verify(arguments: Arguments) -> int:
         _tell(console, arguments, executable, cycles, [trial for trial, _ in cases])
         _tell_notes(console, findings)
         wrong = [each for each in findings if not each.comparison.is_within]
+        _tell_sensitive(console, judge, wrong, tolerance)
         layer = ""
         if arguments.layers or arguments.bisect is not None:
             trial = wrong[0].trial if wrong else cases[0][0]
@@ -322,6 +323,22 @@ def _tell_notes(console: Console, findings: Sequence[Finding]) -> None:
             say(
                 console, f"  as ONNX's reference evaluator has it: {note} ({finding.engine}, {finding.trial})"
             )
+
+
+def _tell_sensitive(
+    console: Console, judge: Judge | None, wrong: Sequence[Finding], tolerance: float
+) -> None:
+    """Print that roundings alone move the first output that is wrong by more than the tolerance, if they do."""
+    if judge is None or not wrong:
+        return
+    trial, name = wrong[0].trial, wrong[0].comparison.name
+    moved = judge.moved_by_roundings(trial.inputs, name)
+    if moved > tolerance:
+        say(
+            console,
+            f"  {name} on {trial}: roundings on the way move it by {moved:.2e} in the model itself, more than the"
+            " tolerance: a difference need not be a defect (try --seed or --tolerance)",
+        )
 
 
 def _verdict(wrong: Sequence[Finding], layer: str) -> str:
