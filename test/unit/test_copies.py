@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -134,13 +135,19 @@ def test_parts_that_are_read_in_one_order_share_a_copy(tmp_path: Path) -> None:
     assert {graph.sources_of(operand.name) for operand in scores.inputs} == {(copy.output.name,)}
 
 
-def test_copies_of_one_product_have_names_of_their_own(tmp_path: Path) -> None:
-    """Heads apart are other tensors than their product: queries and keys are copied by themselves."""
+def fused(tmp_path: Path, width: int, n_heads: int) -> Any:
+    """Return the fused module of an attention over 16 tokens."""
     path = tmp_path / "model.onnx"
-    path.write_bytes(attention(16, 192, 3).SerializeToString())
+    path.write_bytes(attention(16, width, n_heads).SerializeToString())
     module = import_model(path).module
     with module.context:
         fuse.Fuse(chip="test-16").apply(module)
+    return module
+
+
+def test_copies_of_one_product_have_names_of_their_own(tmp_path: Path) -> None:
+    """Heads apart are other tensors than their product: queries and keys are copied by themselves."""
+    module = fused(tmp_path, 192, 3)
     names = re.findall(r'op_name = "(\S+?)", rtensor.copy', str(module))
     assert names == ["qkv.copy", "qkv.copy_2"]
 
@@ -166,11 +173,8 @@ def test_slices_at_computed_places_are_refused_by_name(
 
 
 def test_fusing_again_keeps_copies(tmp_path: Path) -> None:
-    path = tmp_path / "model.onnx"
-    path.write_bytes(attention(16, 256, 1).SerializeToString())
-    module = import_model(path).module
+    module = fused(tmp_path, 256, 1)
     with module.context:
-        fuse.Fuse(chip="test-16").apply(module)
         text = str(module)
         assert text.count("rtensor.copy") == 1
         fuse.Fuse(chip="test-16").apply(module)

@@ -170,6 +170,11 @@ def test_plans_take_no_less_than_their_bounds() -> None:
             assert waits <= shift - least, f"{f_op}, {ft} of {spec}"
             prices.known.clear()
             assert prices.price(f_op, ft, 0.0, 0.0, waits, float(FAR)) == found
+            # What is known of its steps by then is a bound, whichever of them are counted first.
+            prices.known.clear()
+            most = rng.random() * found
+            cut = prices.price(f_op, ft, 0.0, 0.0, waits, most)
+            assert cut == found or most < cut <= found, f"{f_op}, {ft} of {spec}"
             n_waiting += waits > 0
             n_in_parts += bool(prices.least) and steps > 0
     assert n_waiting > 2

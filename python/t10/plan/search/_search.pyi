@@ -55,14 +55,15 @@ def search(
     lexicographic order. Where `price(f_op, ft, least_step, least_rest, waits, most)` is given, `program` has lower
     bounds only: plans that would enter the front are priced by it, fetches and shifts aside. It gets the bounds of a
     step, of what follows all steps and of what shifts take beyond the table, and may give a lower bound where that is
-    above `most`. `bounds(f_op, ft)` has of many plans, int64 [n, axis] and [n, slot, axis], the first and the last of
-    these, (n, 2), closer than `program`. `bound` is that of these rows: with it fewer plans are looked at.
+    above `most`. `bounds(f_op, ft)` has closer bounds of many plans, int64 [n, axis] and [n, slot, axis], than
+    `program`, (n, 2): of all steps, and of what shifts take beyond the table. `bound` is that of these rows: with it
+    fewer plans are looked at.
     A plan of the front, least bytes first, is (row of `f_op`, ft rows of all slots one after the other, cycles, bytes
     per core); of plans equal in both the lexicographically first. `place(f_op, ft)` says whether a plan has a placement
     that no theorem gives; with `asks_always` it is asked of all plans. `poll(done)` is called about ten times per
     second with the share of F_op that are done; what it raises ends the search. Without `is_pruning` every plan is
-    priced; with `is_bytes_only` all cycles are taken to
-    be 0. Raises ValueError for more than 16 axes or operands, and for costs that are not whole numbers from 0 on.
+    priced; with `is_bytes_only` all cycles are taken to be 0. Raises ValueError for more than 16 axes or operands, and
+    for costs that are not whole numbers from 0 on.
     """
 
 def count(task: object, f_op: NDArray[np.int64]) -> float:
