@@ -43,7 +43,11 @@ async function used(page) {
     expect("a click on a heading sorts", numbers.every((n, i) => i === 0 || numbers[i - 1] >= n));
     rows()[0].click();
     expect("a click marks the row", rows()[0].classList.contains("chosen"));
-    if (!document.getElementById("timeline")) return wrong;
+    if (document.getElementById("runs")) {
+      expect("two runs are drawn", document.querySelectorAll("#runs canvas").length === 1);
+      for (const id of ["zoom-in", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+      return wrong;
+    }
     const shown = document.getElementById("operator-name").textContent;
     expect("a click shows the operator", shown.startsWith(rows()[0].cells[0].textContent));
     expect("charts are drawn", document.querySelectorAll(".uplot canvas").length >= 3);

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ from t10.report import build_report
 from t10.report.analyser import page as page_module
 from t10.report.analyser.data import page_data
 from t10.report.analyser.memory import bytes_by_purpose
-from t10.report.analyser.page import page_text
+from t10.report.analyser.page import ANALYSER, COMPARISON, compare_page, page_text
 from t10.report.analyser.rotation import rotation_record
 from t10.report.analyser.tiles import TileCounter
 from t10.report.build import step_peaks
+from t10.report.compare import changes, page_record
 from t10.report.pareto import front_plot, on_front
 from t10.report.trace import planned_trace
 from t10.sim.device.phase import floor_plan
@@ -112,6 +114,38 @@ def test_tiles_stand_where_the_chip_has_them() -> None:
     assert [row for row, _ in places] == rows_and_pairs[:, 0].tolist()
     assert [column // width for _, column in places] == rows_and_pairs[:, 1].tolist()
     assert len({tuple(place) for place in places}) == chip.n_cores
+
+
+@pytest.mark.parametrize("name", ["test-16", "ipu-mk2", "test-4x16", "test-torus", "v-ipu-4"])
+def test_every_tile_is_drawn_at_a_place_of_its_own_within_the_frame_of_its_chip(name: str) -> None:
+    chip = load_chip(name)
+    data = page_data(two_operator_plan(), chip, build_report(two_operator_plan(), chip))
+    floor = in_page(
+        "(({rows, columns, at, frames}) => ({rows, columns, frames,"
+        " places: [...Array(chip.cores).keys()].map(at)}))(Model.floor(chip))",
+        chip=data["chip"],
+    )
+    places = np.array(floor["places"])
+    assert len({tuple(place) for place in places.tolist()}) == chip.n_cores
+    assert places.min() == 0
+    assert (places < (floor["rows"], floor["columns"])).all()
+    groups = prod(level.count for level in chip.levels[1:])
+    assert len(floor["frames"]) == (groups if groups > 1 else 0)
+    for (row, column, rows, columns), held in zip(floor["frames"], np.split(places, groups), strict=False):
+        assert ((held >= (row, column)) & (held < (row + rows, column + columns))).all()
+
+
+def test_tiles_of_a_grid_are_drawn_beside_the_cores_they_are_linked_with() -> None:
+    chip = load_chip("test-torus")
+    data = page_data(two_operator_plan(), chip, build_report(two_operator_plan(), chip))
+    (level,) = chip.levels
+    places = in_page("[...Array(chip.cores).keys()].map(Model.floor(chip).at)", chip=data["chip"])
+    assert places == [list(divmod(core, level.columns)) for core in range(chip.n_cores)]
+
+
+def test_a_tile_is_named_by_its_chip() -> None:
+    chip = {"levels": [["core", 16, 0], ["chip", 4, 0]]}
+    assert in_page("Model.tileName(chip, 37)", chip=chip) == "tile 37 (chip 2, core 5)"
 
 
 def test_tiles_receive_and_send_what_the_arrivals_say() -> None:
@@ -204,14 +238,20 @@ def test_no_name_ends_the_data_of_the_page() -> None:
     assert "<script>alert" not in page
 
 
-def test_every_part_of_the_page_that_its_code_fills_is_there() -> None:
+@pytest.mark.parametrize(("scripts", "n_parts"), [(ANALYSER, 20), (COMPARISON, 5)])
+def test_every_part_of_a_page_that_its_code_fills_is_there(scripts: tuple[str, ...], n_parts: int) -> None:
     plan = two_operator_plan()
     report = build_report(plan, CHIP)
-    page = page_text(report, page_data(plan, CHIP, report))
+    if scripts == ANALYSER:
+        page = page_text(report, page_data(plan, CHIP, report))
+    else:
+        page = compare_page("", "", (), page_record(report, report, changes(report, report)))
     wanted = {
-        name for path in ASSETS.glob("*.js") for name in re.findall(r'byId\("([\w-]+)"\)', path.read_text())
+        name
+        for script in scripts
+        for name in re.findall(r'(?:byId|legend)\("([\w-]+)"', (ASSETS / script).read_text())
     }
-    assert len(wanted) > 20
+    assert len(wanted) > n_parts
     assert wanted == {name for name in wanted if f'id="{name}"' in page}
     assert not re.search(r'(src|href)="', page)
 

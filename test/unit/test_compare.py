@@ -61,6 +61,10 @@ def test_compare_prints_and_writes_what_changed(tmp_path: Path, capsys: pytest.C
     assert "cycles" in capsys.readouterr().out
     page = (tmp_path / "compare.html").read_text()
     (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    for folder, run in zip("ab", json.loads(data)["runs"], strict=True):
+        report = json.loads((tmp_path / folder / "report.json").read_text())
+        assert sum(sum(each["cycles"]) for each in run["operators"]) == report["total_cycles"]
+        assert [each["name"] for each in run["operators"]] == [each["name"] for each in report["operators"]]
     assert main(["compare", *both, "-o", str(tmp_path / "compare.csv")]) == 0
     with (tmp_path / "compare.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))

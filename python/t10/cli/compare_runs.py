@@ -13,7 +13,7 @@ from t10.core.atomic import check_writable, write_text
 from t10.driver import REPORT_FILE
 from t10.errors import printable
 from t10.report import Report, read_report
-from t10.report.compare import change_cells, change_records, changes, compare_table, totals
+from t10.report.compare import change_cells, change_records, changes, compare_table, page_record, totals
 
 
 def compare_runs(arguments: Arguments) -> int:
@@ -34,7 +34,7 @@ def compare_runs(arguments: Arguments) -> int:
 
         title = f"{a.model}: two runs compared"
         note = f"{'; '.join(heads)}. {a.statement}"
-        write_text(arguments.output, compare_page(title, note, totals(a, b), change_records(rows)))
+        write_text(arguments.output, compare_page(title, note, totals(a, b), page_record(a, b, rows)))
     if arguments.as_json:
         head = {"format": "t10-comparison", "version": 1, "modelled": True}
         both = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from t10.report.columns import Column, FittedTable
 from t10.report.records import EnergyReport, OperatorReport, Report
-from t10.report.table import KINDS, bytes_text, joules_text, milliseconds_text, share_text
+from t10.report.table import KINDS, KINDS_IN_TIME, bytes_text, joules_text, milliseconds_text, share_text
 
 COLUMNS = (
     Column("operator", is_folded=True, is_number=False),
@@ -94,6 +94,27 @@ def _energies(a: EnergyReport | None, b: EnergyReport | None) -> Iterator[tuple[
 def change_records(rows: tuple[Change, ...]) -> list[dict[str, Any]]:
     """Return changes as JSON values."""
     return [asdict(row) for row in rows]
+
+
+def page_record(a: Report, b: Report, rows: tuple[Change, ...]) -> dict[str, Any]:
+    """Return what the page of two runs shows: what changed, and when either does what."""
+    runs = [
+        {
+            "name": name,
+            "hertz": run.chip.clock_hz,
+            "kinds": list(KINDS_IN_TIME),
+            "operators": [
+                {
+                    "name": each.name,
+                    "kind": each.kind,
+                    "cycles": [int(getattr(each.cycles, kind)) for kind in KINDS_IN_TIME],
+                }
+                for each in run.operators
+            ],
+        }
+        for name, run in (("A", a), ("B", b))
+    ]
+    return {"rows": change_records(rows), "runs": runs}
 
 
 def change_cells(rows: tuple[Change, ...]) -> Iterator[tuple[object, ...]]:

@@ -16,10 +16,7 @@ from t10.report.analyser.tiles import TileCounter
 from t10.report.build import first_of_kind
 from t10.report.pareto import front_record
 from t10.report.records import OperatorReport, Report
-from t10.report.table import joules_text
-
-CYCLE_KINDS = ("setup", "relayout", "compute", "shift", "reduce", "wait")
-"""The order in which an operator spends its cycles; it waits for off-chip memory before all others."""
+from t10.report.table import KINDS_IN_TIME, joules_text
 
 
 def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any]:
@@ -44,13 +41,15 @@ def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any
         "model": report.model,
         "statement": report.statement,
         "costModel": report.cost_model,
-        "kinds": list(CYCLE_KINDS),
+        "kinds": list(KINDS_IN_TIME),
         "chip": {
             "name": chip.name,
             "cores": chip.n_cores,
             "hertz": chip.clock_hz,
             "tilesPerRow": chip.floor_plan.tiles_per_row,
             "rows": chip.floor_plan.rows,
+            "levels": [[each.name, each.count, each.columns] for each in chip.levels]
+            or [["core", chip.n_cores, 0]],
             "bytesPerCycle": chip.exchange_bytes_per_cycle,
         },
         "capacity": plan.capacity_bytes,
@@ -95,7 +94,7 @@ def _operator(
         "kind": spec.kind,
         "at": spec.location,
         "class": number,
-        "cycles": [int(getattr(shown.cycles, kind)) for kind in CYCLE_KINDS],
+        "cycles": [int(getattr(shown.cycles, kind)) for kind in KINDS_IN_TIME],
         "bytes": [traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce, 0],
         "cores": shown.n_cores,
         "steps": shown.n_sub_tasks,

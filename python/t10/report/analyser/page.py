@@ -15,8 +15,8 @@ from t10.report.table import bytes_text, energy_text, milliseconds_text, optimal
 PAGE_FILE = "report.html"
 LIBRARY = ("uPlot.iife.min.js",)
 SHARED = ("model.js", "dom.js", "table.js")
-ANALYSER = (*LIBRARY, *SHARED, "time.js", "operator.js", "tiles.js", "main.js")
-COMPARISON = (*SHARED, "compare.js")
+ANALYSER = (*LIBRARY, *SHARED, "lanes.js", "time.js", "operator.js", "tiles.js", "main.js")
+COMPARISON = (*LIBRARY, *SHARED, "lanes.js", "compare.js")
 STYLES = ("uPlot.min.css", "page.css")
 
 ROTATION = """<h3>Rotation, step by step</h3>
@@ -61,6 +61,18 @@ the red line is the capacity.</p>
 <h2>Operators</h2>
 <div id="operators"></div>
 """
+RUNS = """<h2>Time</h2>
+<p class="note">Both runs on one axis. Drag over a stretch to zoom in, double-click to see all; a click selects an
+operator, which is framed in both.</p>
+<p class="bar"><button id="zoom-in">zoom in</button><button id="zoom-out">zoom out</button>
+<button id="zoom-all">whole runs</button></p>
+<p class="bar"><span class="bar" id="operator-kinds"></span></p>
+<p class="bar"><span class="bar" id="kinds"></span></p>
+<div id="runs"></div>
+<p class="note" id="time-readout" role="status">Point at a run to see what it does.</p>
+<h2>Operators</h2>
+<div id="operators"></div>
+"""
 TILES = """<h2>Tiles</h2>
 <p class="bar"><select id="tiles-metric" aria-label="what is shown"><option value="busy">busy share</option>
 <option value="held">bytes</option><option value="in">GB/s in</option><option value="out">GB/s out</option></select>
@@ -102,10 +114,9 @@ def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "", ch
     return _document(title, "", f"{lead}{_note(note)}{run}{TILES}{device}", data, ANALYSER)
 
 
-def compare_page(title: str, note: str, facts: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> str:
-    """Return the page of two runs: totals, and a row per operator."""
-    body = f'{_facts(facts)}\n<h2>Operators</h2>\n<div id="operators"></div>\n'
-    return _document(title, note, body, {"rows": rows}, COMPARISON)
+def compare_page(title: str, note: str, facts: Iterable[tuple[str, str]], data: Mapping[str, Any]) -> str:
+    """Return the page of two runs, `data` as `report.compare.page_record` makes it: totals, times, operators."""
+    return _document(title, note, f"{_facts(facts)}\n{RUNS}", data, COMPARISON)
 
 
 def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts: Iterable[str]) -> str:

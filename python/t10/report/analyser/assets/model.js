@@ -31,6 +31,17 @@ const Model = {
     return low;
   },
 
+  /** Return the kind of cycles that a run spends at a time; `begins` are the times of its operators. */
+  phaseAt(run, begins, time) {
+    const i = Model.operatorAt(begins, time);
+    const { cycles } = run.operators[i];
+    const at = ((time - begins[i]) / (begins[i + 1] - begins[i] || 1)) * Model.sum(cycles);
+    let done = 0;
+    let phase = "";
+    cycles.forEach((n, k) => { if (n && at >= done) phase = run.kinds[k]; done += n; });
+    return phase;
+  },
+
   /**
    * Return stretches of time, [begin, end, moment]: operands arrive, the nest runs, the result is made.
    * The last two share their time: the fuller of them is shown, `total` gives the bytes of a moment.
@@ -163,12 +174,53 @@ const Model = {
     return total.map((value) => (cycles ? value * unit : 0));
   },
 
-  /** Return the row and column of a tile on the chip. */
+  /**
+   * Return where tiles are drawn: {rows, columns, at(tile), frames}; a frame is a chip of several, [row, column, rows,
+   * columns]. A level without columns, and a chip of less than two blocks of tiles, is drawn as a square.
+   */
+  floor(chip) {
+    const [[, count, columns], ...outer] = chip.levels;
+    const isSmall = columns > 0 || count <= chip.rows * chip.tilesPerRow * 2;
+    const across = columns || Math.ceil(Math.sqrt(count));
+    let floor = isSmall
+      ? { rows: Math.ceil(count / across), columns: across, at: (tile) => [Math.floor(tile / across), tile % across] }
+      : { rows: chip.rows, columns: Math.ceil(count / (chip.tilesPerRow * chip.rows)) * chip.tilesPerRow, at: (tile) => Model.place(chip, tile) };
+    floor.frames = [];
+    let size = count;
+    for (const [, groups, wide] of outer) {
+      const [inner, n, grid] = [floor, size, wide || Math.ceil(Math.sqrt(groups))];
+      const corner = (group) => [Math.floor(group / grid) * (inner.rows + 1), (group % grid) * (inner.columns + 1)];
+      const moved = ([row, column], [down, right]) => [row + down, column + right];
+      const each = [...Array(groups).keys()].map(corner);
+      floor = {
+        rows: Math.ceil(groups / grid) * (inner.rows + 1) - 1,
+        columns: Math.min(grid, groups) * (inner.columns + 1) - 1,
+        at: (tile) => moved(inner.at(tile % n), corner(Math.floor(tile / n))),
+        frames: each.flatMap((at) => [[...at, inner.rows, inner.columns],
+          ...inner.frames.map(([row, column, ...rest]) => [...moved([row, column], at), ...rest])]),
+      };
+      size *= groups;
+    }
+    return floor;
+  },
+
+  /** Return the row and column of a tile on one IPU. */
   place(chip, tile) {
     const pair = Math.floor(tile / chip.tilesPerRow);
     const block = Math.floor(pair / chip.rows);
     const row = pair % chip.rows;
     return [block % 2 ? chip.rows - 1 - row : row, block * chip.tilesPerRow + (tile % chip.tilesPerRow)];
+  },
+
+  /** Return the name of a tile: its number, and where there are several levels, the number of its group in each. */
+  tileName(chip, tile) {
+    const parts = [];
+    let size = 1;
+    for (const [name, count] of chip.levels) {
+      parts.unshift(`${name} ${Math.floor(tile / size) % count}`);
+      size *= count;
+    }
+    return chip.levels.length > 1 ? `tile ${tile} (${parts.join(", ")})` : `tile ${tile}`;
   },
 
   things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,

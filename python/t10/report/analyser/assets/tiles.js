@@ -3,30 +3,27 @@
 
 /** Draw a cell per tile; `outlined(tile)` ones get a frame, `pick(tile)` is called on a click, `hover(tile)` on a move. */
 function grid(canvas, chip, colour, outlined, pick, hover) {
-  const places = Array.from({ length: chip.cores }, (_, tile) => Model.place(chip, tile));
-  const nRows = Math.max(...places.map((place) => place[0])) + 1;
-  const nColumns = Math.max(...places.map((place) => place[1])) + 1;
-  const width = Math.min(canvas.parentElement.clientWidth, 16 * chip.cores, 620);
-  // A chip of less than a row of blocks is drawn square: its tiles have no neighbours to lie between.
-  const isSmall = chip.cores <= chip.rows * chip.tilesPerRow * 2;
-  const across = isSmall ? Math.ceil(Math.sqrt(chip.cores)) : nColumns;
-  const down = isSmall ? Math.ceil(chip.cores / across) : nRows;
-  const at = (tile) => (isSmall ? [Math.floor(tile / across), tile % across] : places[tile]);
-  const side = Math.min(width / across, 34);
-  const high = isSmall ? side : side * Math.min(2, (0.75 * across) / down);
-  const ctx = context(canvas, side * across, high * down);
+  const { rows, columns, at, frames } = Model.floor(chip);
+  const width = Math.min(canvas.parentElement.clientWidth, 16 * Math.max(chip.cores, columns), 620);
+  const side = Math.min(width / columns, 34);
+  const high = columns > 2 * rows ? side * Math.min(2, (0.75 * columns) / rows) : side;
+  const ctx = context(canvas, side * columns + 2, high * rows + 2);
+  ctx.translate(1, 1);
   const tiles = new Map();
+  ctx.strokeStyle = css("--faint");
+  for (const [row, column, down, right] of frames) ctx.strokeRect(column * side - 0.5, row * high - 0.5, right * side + 1, down * high + 1);
   for (let tile = 0; tile < chip.cores; tile++) {
     const [row, column] = at(tile);
-    tiles.set(row * across + column, tile);
+    tiles.set(row * columns + column, tile);
+    const edge = side > 3 ? 1 : 0;
     ctx.fillStyle = colour(tile);
-    ctx.fillRect(column * side + 0.5, row * high + 0.5, side - 1, high - 1);
+    ctx.fillRect(column * side + edge / 2, row * high + edge / 2, side - edge, high - edge);
     if (!outlined(tile)) continue;
     ctx.strokeStyle = css("--text");
     ctx.lineWidth = 1.5;
     ctx.strokeRect(column * side + 1, row * high + 1, side - 2, high - 2);
   }
-  const under = (e) => tiles.get(Math.floor(e.offsetY / high) * across + Math.floor(e.offsetX / side));
+  const under = (e) => tiles.get(Math.floor((e.offsetY - 1) / high) * columns + Math.floor((e.offsetX - 1) / side));
   canvas.onclick = (e) => { const tile = under(e); if (tile !== undefined && pick) pick(tile); };
   canvas.onmousemove = (e) => { const tile = under(e); if (tile !== undefined && hover) hover(tile); };
 }
@@ -50,7 +47,7 @@ function drawTiles(data) {
     const { text } = METRICS[metric];
     const share = (value) => (most ? value / most : 0);
     grid(canvas, data.chip, (tile) => (values[tile] ? heat(share(values[tile])) : css("--empty")), () => false, null,
-      (tile) => { byId("tiles-readout").textContent = `tile ${tile}: ${text(values[tile])}`; });
+      (tile) => { byId("tiles-readout").textContent = `${Model.tileName(data.chip, tile)}: ${text(values[tile])}`; });
     const mean = Model.sum(values) / Math.max(values.length, 1);
     byId("tiles-note").textContent = `${METRICS[metric][isRun ? "run" : "one"]}: ${text(least)} to ${text(most)}, ${text(mean)} on average.`;
     byId("tiles-readout").textContent = "";

@@ -1,67 +1,6 @@
 // The run on a time axis: operators, phases and what is moved; below it the memory of a core. Both zoom together.
 "use strict";
 
-const charts = [];
-const POWERS = Array.from({ length: 40 }, (_, i) => 2 ** i);
-
-function xAxis() {
-  return { stroke: css("--text"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line") },
-    values: (u, splits) => splits.map((v) => Model.timeText(v)), space: 90 };
-}
-
-/** Return a chart of which uPlot draws axes, cursor and zoom, and `draw(ctx, u, x)` the rest. */
-function timeChart(into, height, end, range, yAxis, draw, atCursor, onClick) {
-  let down = 0;
-  const u = new uPlot({
-    width: into.clientWidth, height, legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, sync: { key: "time" } },
-    scales: { x: { time: false, range: (_, low, high) => [Math.max(low, 0), Math.min(high, end)] }, y: { range } },
-    axes: [xAxis(), { stroke: css("--text"), grid: { show: false }, ticks: { show: false }, ...yAxis }],
-    series: [{}, { show: true, stroke: "transparent" }],
-    hooks: {
-      draw: [(chart) => {
-        const ctx = chart.ctx;
-        ctx.save();
-        ctx.beginPath();
-        ctx.rect(chart.bbox.left, chart.bbox.top, chart.bbox.width, chart.bbox.height);
-        ctx.clip();
-        draw(ctx, chart, (v) => chart.valToPos(v, "x", true), (v) => chart.valToPos(v, "y", true));
-        ctx.restore();
-      }],
-      setScale: [(chart, key) => {
-        if (key !== "x") return;
-        const { min, max } = chart.scales.x;
-        for (const other of charts) {
-          if (other !== chart && (other.scales.x.min !== min || other.scales.x.max !== max)) other.setScale("x", { min, max });
-        }
-      }],
-      setCursor: [(chart) => { if (chart.cursor.left >= 0) atCursor(chart.posToVal(chart.cursor.left, "x")); }],
-    },
-  }, [[0, end], [0, 0]], into);
-  u.over.addEventListener("mousedown", (e) => { down = e.clientX; });
-  u.over.addEventListener("click", (e) => {
-    if (Math.abs(e.clientX - down) < 4) onClick(u.posToVal(e.clientX - u.over.getBoundingClientRect().left, "x"));
-  });
-  u.over.addEventListener("wheel", (e) => {
-    if (!e.ctrlKey) return;
-    e.preventDefault();
-    zoom(e.deltaY < 0 ? 0.7 : 1 / 0.7, u.posToVal(u.cursor.left, "x"));
-  }, { passive: false });
-  return u;
-}
-
-/** Scale the visible time by `factor` around a time, by default the middle. */
-function zoom(factor, around) {
-  if (!charts.length) return;
-  const { min, max } = charts[0].scales.x;
-  const at = around === undefined ? (min + max) / 2 : around;
-  charts[0].setScale("x", { min: at - (at - min) * factor, max: at + (max - at) * factor });
-}
-
-function showTime(from, to) {
-  if (charts.length) charts[0].setScale("x", { min: from, max: to });
-}
-
 /** Draw both charts into the page, and redraw them on change. */
 function drawTime(data) {
   const us = 1e6 / data.chip.hertz;
@@ -77,31 +16,17 @@ function drawTime(data) {
 
   function lanes(ctx, u, x, y) {
     const select = Selection.operator;
+    operatorLane(ctx, u, x, y, data.operators, begins, kinds, select, 2);
+    phaseLane(ctx, x, y, data, begins, 1);
     data.operators.forEach((each, i) => {
-      const [left, right] = [x(begins[i]), x(begins[i + 1])];
-      if (right < u.bbox.left || left > u.bbox.left + u.bbox.width) return;
-      ctx.fillStyle = OPERATOR_COLOURS[kinds.indexOf(each.kind) % OPERATOR_COLOURS.length];
-      ctx.globalAlpha = i === select ? 1 : 0.75;
-      ctx.fillRect(left, y(2.92), Math.max(right - left - 1, 0.5), y(2.08) - y(2.92));
-      ctx.globalAlpha = 1;
       let cycle = begins[i];
       each.cycles.forEach((cycles, k) => {
-        if (!cycles) return;
-        const [from, to] = [x(cycle), x(cycle + cycles * us)];
-        ctx.fillStyle = COLOURS[data.kinds[k]];
-        ctx.fillRect(from, y(1.92), Math.max(to - from, 0.5), y(1.08) - y(1.92));
         const share = each.bytes[k] / mostBytes;
-        if (share) ctx.fillRect(from, y(0.05 + 0.85 * share), Math.max(to - from, 1), y(0.05) - y(0.05 + 0.85 * share));
+        ctx.fillStyle = COLOURS[data.kinds[k]];
+        const [from, to] = [x(cycle), x(cycle + cycles * us)];
+        if (share && cycles) ctx.fillRect(from, y(0.05 + 0.85 * share), Math.max(to - from, 1), y(0.05) - y(0.05 + 0.85 * share));
         cycle += cycles * us;
       });
-      const width = right - left;
-      if (width > 60) {
-        ctx.fillStyle = "#fff";
-        ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-        ctx.textBaseline = "middle";
-        ctx.textAlign = "left";
-        ctx.fillText(fitted(ctx, each.name, width - 10), left + 5, y(2.5));
-      }
     });
     ctx.strokeStyle = RED;
     ctx.lineWidth = 2 * devicePixelRatio;
@@ -157,9 +82,7 @@ function drawTime(data) {
   function say(time) {
     const i = Model.operatorAt(begins, time);
     const each = data.operators[i];
-    let cycle = begins[i];
-    let phase = "";
-    each.cycles.forEach((cycles, k) => { if (time >= cycle && cycles) phase = data.kinds[k]; cycle += cycles * us; });
+    const phase = Model.phaseAt(data, begins, time);
     const stretch = stretches.find(([from, to]) => time >= from && time < to);
     const parts = stretch ? names.map((name) => [name, data.purposes[name][stretch[2]]]).filter((part) => part[1]) : [];
     const held = parts.map(([name, bytes]) => `${name} ${Model.bytesText(bytes)}`).join(", ");
@@ -203,18 +126,9 @@ function drawTime(data) {
     const [from, to] = [begins[Selection.operator], begins[Selection.operator + 1]];
     showTime(from - (to - from) / 2, to + (to - from) / 2);
   });
-  const legend = (id, title, names, colour) => byId(id).replaceChildren(title,
-    ...names.map((name, i) => make("span", {}, make("i", { style: `background:${colour(name, i)}` }), ` ${name}`)));
   legend("operator-kinds", "operators:", kinds, (_, i) => OPERATOR_COLOURS[i % OPERATOR_COLOURS.length]);
   legend("kinds", "phases:", data.kinds, (kind) => COLOURS[kind]);
   Selection.listeners.push((number) => { charts.forEach((each) => each.redraw(false)); largest(number); });
   redrawn.push(draw);
   draw();
-}
-
-/** Return the end of a name that fits a width. */
-function fitted(ctx, name, width) {
-  let text = name;
-  while (text.length > 1 && ctx.measureText(text).width > width) text = `…${text.slice(2)}`;
-  return text.length > 1 ? text : "";
 }
