@@ -16,12 +16,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.core import _rings
 from t10.core.arrays import Array, Ints
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 
 CACHE_ENTRIES = 256
-MOST_GROUPS = 1 << 62
 MOST_INT32 = (1 << 31) - 1
 
 
@@ -110,9 +110,10 @@ def phases(plan: OperatorPlan) -> Ints:
 
 def window_starts(plan: OperatorPlan, slot: int, positions: AxisSizes) -> Ints:
     """Return where the windows of a rotatable operand start at a loop state, shape (cores, axes); 0 if t = 1."""
-    starts = phases(plan) + np.array(positions) * np.array(plan.rp)
-    starts = starts % np.array(plan.lengths)
-    return np.where(np.array(plan.ft[slot]) > 1, starts, 0)
+    starts = phases(plan)
+    if any(positions):
+        starts = (starts + np.array(positions) * np.array(plan.rp)) % np.array(plan.lengths)
+    return starts * (np.array(plan.ft[slot]) > 1)
 
 
 def dim_indices(dim: AffineDim, lengths: AxisSizes, plan: OperatorPlan, starts: Ints) -> Ints:
@@ -174,7 +175,9 @@ def replica_ranks(operand: Operand, plan: OperatorPlan, slot: int) -> Ints:
     are numbered in core order; with the ring-tiling condition every ring has one member per rank.
     """
     starts = window_starts(plan, slot, (0,) * len(plan.f_op))
-    return _ranks(_window_keys(operand, plan, starts))
+    ranks = np.empty(plan.n_cores, np.int64)
+    _rings.window_ranks(coordinates(plan), starts, sorted(operand.axes), ranks)
+    return ranks
 
 
 def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, direction: int) -> Ints:
@@ -183,44 +186,9 @@ def shift_sources(spec: OperatorSpec, plan: OperatorPlan, slot: int, axis: int, 
     `direction` +1: the member whose window starts where this core's ends; -1: the one whose window ends where this
     core's starts. Returns -1 where no such member exists (a plan that breaks the tiling condition).
     """
-    operand = spec.rotatable[slot]
+    own, length = sorted(spec.rotatable[slot].axes), plan.lengths[axis]
     starts = window_starts(plan, slot, (0,) * len(plan.f_op))
-    ranks = replica_ranks(operand, plan, slot)
-    wanted = starts.copy()
-    step = direction * window_lengths(plan, slot)[axis]
-    wanted[:, axis] = (wanted[:, axis] + step) % plan.lengths[axis]
-    keys = [np.column_stack([_window_keys(operand, plan, each), ranks]) for each in (starts, wanted)]
-    have, need = numbered(np.concatenate(keys)).reshape(2, -1)
-    order = np.argsort(have, kind="stable")
-    found = order[np.minimum(np.searchsorted(have, need, sorter=order), len(order) - 1)]
-    return np.where(have[found] == need, found, -1)
-
-
-def _window_keys(operand: Operand, plan: OperatorPlan, starts: Ints) -> Ints:
-    """Return rows that are equal exactly for cores that hold the same window: their sub-tensor and its starts."""
-    own = sorted(operand.axes)
-    if not own:
-        return np.zeros((plan.n_cores, 1), np.int64)
-    return np.column_stack([coordinates(plan)[:, own], starts[:, own]])
-
-
-def _ranks(keys: Ints) -> Ints:
-    """Return for every row how many equal rows stand before it."""
-    group = numbered(keys)
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order)) - first
-    return ranks
-
-
-def numbered(keys: Ints) -> Ints:
-    """Return a number per row, 0 or more in every column: the same for equal rows, ascending as rows are."""
-    group = keys[:, 0]
-    for column in keys.T[1:]:
-        # One number per row; renumbered before it could overflow.
-        if int(group.max()) * (int(column.max()) + 1) >= MOST_GROUPS:
-            _, group = np.unique(group, return_inverse=True)
-        group = group * (int(column.max()) + 1) + column
-    return group
+    step = direction * window_lengths(plan, slot)[axis] % length
+    sources = np.empty(plan.n_cores, np.int64)
+    _rings.ring_sources(coordinates(plan), starts, own, axis, step, length, sources)
+    return sources

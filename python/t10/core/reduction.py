@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from t10.core import geometry
+from t10.core import _rings, geometry
 from t10.core.arrays import Ints
 from t10.core.chunks import chunk_slots
 from t10.core.expression import AxisSizes, OperatorSpec
@@ -75,10 +75,8 @@ class Round:
 def group_of_core(spec: OperatorSpec, plan: OperatorPlan, positions: AxisSizes) -> Ints:
     """Return a number per core that stands at `positions`: the same for cores that have the same output window."""
     starts = geometry.window_starts(plan, len(spec.inputs), positions)
-    own = sorted(spec.output.axes)
-    where = geometry.coordinates(plan)
-    keys = np.column_stack([np.zeros(len(where), np.int64), where[:, own], starts[:, own]])
-    _, group = np.unique(geometry.numbered(keys), return_inverse=True)
+    group = np.empty(plan.n_cores, np.int64)
+    _rings.window_groups(geometry.coordinates(plan), starts, sorted(spec.output.axes), group)
     return group
 
 
