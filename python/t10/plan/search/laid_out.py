@@ -24,6 +24,7 @@ from t10.plan.search.placement import is_tiling
 
 LEAST_FOLDED = 4
 """Digits that a fold puts nearer to each other."""
+MOST_CYCLES = 1 << 62
 
 
 def laid_out(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPlan:
@@ -35,7 +36,7 @@ def laid_out(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPl
         return plan
     best, least = plan, link_cycles(links, spec, plan)
     for other in _others(links, spec, plan) if least else ():
-        cycles = link_cycles(links, spec, other)
+        cycles = link_cycles(links, spec, other, least)
         if cycles < least:
             best, least = other, cycles
     return best
@@ -62,11 +63,16 @@ def _others(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> Iterator[Op
                 yield replace(plan, core_order=order, phases=phases)
 
 
-def link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
-    """Return the cycles in which the busiest links pass what shifts and a reduce-scatter send."""
-    total, n_sweeps = 0, 1
+def link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan, most: int = MOST_CYCLES) -> int:
+    """Return the cycles in which the busiest links pass what shifts and a reduce-scatter send.
+
+    Counting ends where these reach `most`.
+    """
+    total, n_sweeps = _scatter_cycles(links, spec, plan), 1
     rotating = rotating_operands(plan)
     for axis in plan.loop_order:
+        if total >= most:
+            break
         shares = [
             (
                 shift_elements(spec, plan, number, axis) * size_bytes(rotating_dtype(spec, number)),
@@ -76,10 +82,14 @@ def link_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
         ]
         total += n_sweeps * (plan.steps[axis] - 1) * sum(together(links, plan, shares))
         n_sweeps *= plan.steps[axis]
-    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
-    if n_members > 1 and spec.combine != "none":
-        n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
-        n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
-        share = turns_share(links, spec, plan, range(1, n_members))
-        total += sum(together(links, plan, [(n_bytes, *share)]))
     return total
+
+
+def _scatter_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int:
+    n_members = geometry.n_replicas(spec, plan, len(spec.inputs))
+    if n_members == 1 or spec.combine == "none":
+        return 0
+    n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
+    n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
+    share = turns_share(links, spec, plan, range(1, n_members))
+    return sum(together(links, plan, [(n_bytes, *share)]))
