@@ -319,10 +319,11 @@ def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setti
     """Return the points of a file, those of chips that are asked for; none where there is no file."""
     if not path.exists():
         return {}
-    first, *lines = read_text(path, DOCUMENT_BYTES).removesuffix("\n").split("\n")
+    first, *lines = read_text(path, DOCUMENT_BYTES).split("\n")
     try:
         head = _Head.model_validate_json(first)
-        points = [Point.model_validate_json(line) for line in lines]
+        # The last line is empty, or was cut off while it was written.
+        points = [Point.model_validate_json(line) for line in lines[:-1]]
     except ValidationError as error:
         raise InputError(f"{path} is no file of a sweep: {explain(error)}", hint="delete it") from None
     if head.key != key:

@@ -344,7 +344,8 @@ def test_how_good_the_plan_is_stands_in_summary_page_and_files(
         == sum(op.active.cycles.total for op in Executable.load(out).plan.operators)
     )
     assert Executable.load(out).plan.optimality is not None
-    run(capsys, "report", out)
+    _, text, _ = run(capsys, "report", out, "--rows", "1")
+    assert f"The slowest 1 row of {len(report.operators)} operators" in " ".join(text.split())
     assert "no choice takes fewer" in (out / "report.html").read_text(encoding="utf-8")
     code, text, _ = run(capsys, "compile", path, "-o", out, "--chip", "test-4", "--reconcile", "greedy")
     assert "chosen by Algorithm 1" in text

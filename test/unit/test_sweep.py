@@ -174,12 +174,41 @@ def test_what_was_found_before_an_interruption_is_kept(
     assert len(kept.read_text().splitlines()) == 2
 
 
+def test_a_line_that_was_cut_off_is_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "points.jsonl"
+    chips = chips_of("test-4", [parse_varied("n_cores=1,2", BASE)])
+    points = sweep(MODEL, chips, kept, {})
+    text = kept.read_text()
+    kept.write_text(text[:-40])
+    planned: list[Any] = []
+    plan_point = sweeping.plan_point
+
+    def noted(*call: Any) -> Point:
+        planned.append(call[-1])
+        return plan_point(*call)
+
+    monkeypatch.setattr(sweeping, "plan_point", noted)
+    assert sweep(MODEL, chips, kept, {}) == points
+    assert planned == [(("n_cores", "2"),)]
+    assert kept.read_text() == text
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_folder_that_cannot_be_made_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "file").touch()
+    command = ["sweep", str(MODEL), "--chip", "test-4", "--vary", "n_cores=4", "-o", str(tmp_path / name)]
+    assert main(command) == 2
+    assert "cannot write folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "no file of a sweep"),
         ("{}", "no file of a sweep"),
-        ('{"format": "t10-sweep", "key": "x"}\n[]', "no file of a sweep"),
+        ('{"format": "t10-sweep", "key": "x"}\n[]\n', "no file of a sweep"),
         ('{"format": "t10-sweep", "key": "x"}', "another model, version or options"),
     ],
 )

@@ -13,7 +13,7 @@ from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
 from t10.report.analyser.page import PAGE_FILE
-from t10.report.table import bytes_text, operator_table, slowest, summary
+from t10.report.table import bytes_text, count_text, operator_table, slowest, summary
 from t10.report.trace import TRACE_FILE
 from t10.staged import is_staged
 
@@ -28,7 +28,11 @@ def run_report(arguments: Arguments) -> int:
     console = stdout(quiet=arguments.quiet)
     console.print(summary(report))
     rows = report.operators if arguments.rows is None else slowest(report, arguments.rows)
-    console.print(operator_table(rows, title=f"Operators (cycles are modelled, {executable.cost_model})"))
+    shown = "Operators"
+    if arguments.rows is not None:
+        of_all = f"of {count_text(len(report.operators), 'operator')}, those of one kind in one row"
+        shown = f"The slowest {count_text(len(rows), 'row')} {of_all}"
+    console.print(operator_table(rows, title=f"{shown} (cycles are modelled, {executable.cost_model})"))
     if arguments.plots:
         program = shipped(program_of(folder), executable.chip).program if has_program(folder) else None
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:

@@ -13,7 +13,7 @@ from t10.cli.cache import cache_of
 from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
-from t10.core.atomic import write_text
+from t10.core.atomic import make_folder, write_text
 from t10.errors import InputError
 from t10.report.columns import FittedTable
 from t10.report.sweep import sweep_plot
@@ -32,7 +32,7 @@ def run_sweep(arguments: Arguments) -> int:
     refused: dict[Setting, InputError] = {}
     chips = chips_of(base, varied, refused)
     folder = arguments.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     cache = cache_of(arguments)
     options = {
         "shapes": shapes_of(arguments),

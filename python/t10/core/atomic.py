@@ -149,6 +149,14 @@ def _cannot_write(path: Path | str, error: OSError | ValueError) -> InputError:
     return InputError(f"cannot write {path}: {reason or error}")
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder where there is none; raises `InputError` when that is not possible."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write folder {path}: {error.strerror or error}") from error
+
+
 @contextlib.contextmanager
 def filled_folder(path: Path | str) -> Generator[Path]:
     """Yield a new folder whose files move into `path` when the block ends without an error.

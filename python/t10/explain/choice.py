@@ -107,14 +107,14 @@ def _rank_reasons(front: Sequence[CostedPlan], own: CostedPlan, free: int, *, is
     fastest = min(front, key=lambda priced: priced.cycles.total)
     plans = count_text(len(front), "plan")
     if own.cycles.total <= fastest.cycles.total:
-        return [f"no plan on its front of {plans} is faster"]
+        return [f"the fastest of the {plans} on its front"]
     more = fastest.active_bytes - own.active_bytes
     slower = own.cycles.total / max(fastest.cycles.total, 1) - 1
     text = f"alone, {slower:.1%} slower than the fastest of {plans} on its front"
     if more > max(free, 0):
         return [f"{text}, which needs {more / KIB:.1f} KiB more of every core: {free / KIB:.1f} KiB are free"]
-    saved = f" and needs {more / KIB:.1f} KiB more" if more > 0 else ""
-    return [f"{text}, which would fit{saved}: what moves before and after it made up for that"]
+    saved = f", with {more / KIB:.1f} KiB more" if more > 0 else ""
+    return [f"{text}, which would fit{saved}, but was not the best choice with the data movement around it"]
 
 
 def _layout_reasons(moved_in: Sequence[Moved], moved_out: Sequence[Moved]) -> list[str]:

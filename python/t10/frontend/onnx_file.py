@@ -40,6 +40,7 @@ from t10.frontend.packed_weights import has_packed, widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
+from t10.frontend.reach import check_reach
 from t10.frontend.reversals import expand_reversals
 from t10.frontend.rewrites.apply import rewrite
 from t10.frontend.rewrites.quantized_contributed import expand_contributed
@@ -182,6 +183,7 @@ def _prepared(
     weights = Weights()
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})
+    check_reach(model, source)
     use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)

@@ -11,6 +11,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye, node_location
 
+MOST_EXTENT = (1 << 53) - 1
 _MOST_PROPAGATED = 1 << 16
 _NO_TENSOR = {
     "sequence": "give or return its elements one by one",
@@ -31,6 +32,10 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
         least = 0 if name in inputs else 1  # an input without elements is a constant; only its type counts
         if any(extent < least for extent in extents):
             raise InputError(f"--shape {name}: extents must be at least {least}, found {_text(extents)}")
+        if any(extent > MOST_EXTENT for extent in extents):
+            raise InputError(
+                f"--shape {name}: extents must be at most {MOST_EXTENT:,}, found {_text(extents)}"
+            )
         if name in inputs:
             _set_input(inputs[name], extents, extent_by_param)
         elif name in params and len(extents) == 1:

@@ -9,9 +9,10 @@ from typing import Any
 
 import onnx
 
-from t10.errors import T10Error
+from t10.errors import T10Error, UnsupportedOpError
 from t10.frontend.contributed import READ
 from t10.frontend.onnx_file import read_onnx
+from t10.frontend.reach import check_reach
 from t10.frontend.rules import MAX_PROBLEMS, broken_rules
 from t10.frontend.shapes import has_long_row, one_line, reads_unknown_type, set_shapes
 from t10.frontend.unsupported import STANDARD_DOMAINS, any_node, ends_inference, unknown_operators
@@ -61,13 +62,16 @@ def _inferred(model: Any, problems: list[str]) -> Any:
     if problems or any_node(model, ends_inference):
         return model
     try:
+        check_reach(model, "")
         if reads_unknown_type(model):
             return model
         plain = onnx.shape_inference.infer_shapes(model)
         return plain if has_long_row(plain) else onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except UnsupportedOpError as error:
+        problems.append(f"operator {error.operator!r}: {error.message}")
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         problems.append(f"shapes do not fit together: {one_line(error)}")
-        return model
+    return model
 
 
 def _properties(model: Any) -> tuple[tuple[str, str], ...]:

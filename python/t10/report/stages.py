@@ -231,6 +231,6 @@ def cut_text(report: StagesReport) -> str:
     gap = 1 - report.bound_cycles / max(report.interval_cycles, 1)
     count = "up to one stage per group" if report.is_free else "as many stages"
     return (
-        f"no other at the {report.n_places:,} places where least passes, into {count}, gives a result more often than "
-        f"every {report.bound_cycles:,} cycles (gap {gap:.2%}; {report.n_planned:,} stages planned)"
+        f"no other cut at the {report.n_places:,} narrowest places, into {count}, has an interval below "
+        f"{report.bound_cycles:,} cycles (gap {gap:.2%}; {report.n_planned:,} stages planned)"
     )

@@ -49,7 +49,7 @@ function drawOperator(data) {
       kind === "in_place" ? `${name} from ${source}: already where it is needed`
         : `${name} from ${source}: ${kind}, ${Model.bytesText(n)} to the busiest core, ${Model.count(spent)} cycles`)));
     const record = data.classes[each.class].front;
-    const where = record.isOnFront ? "is on the front" : "is not on the front: it was chosen with what it moves and where its buffers lie";
+    const where = record.isOnFront ? "is on the front" : "is not on the front: it was chosen together with data movement and buffer addresses";
     byId("front-note").textContent = `${Model.things(record.front.length, "plan")} on the Pareto front of cycles and bytes per core (blue steps)` +
       (record.others.length ? `, ${Model.things(record.others.length, "plan")} that the front beats (grey)` : "") +
       `. The chosen plan (red ring) ${where}. Cycles as the search prices them: alone, fetching estimated.`;
