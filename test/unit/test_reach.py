@@ -49,7 +49,7 @@ def test_a_slice_of_huge_steps_is_refused(tmp_path: Path, capsys: Any, step: int
     ],
 )
 def test_a_window_of_huge_numbers_is_refused(
-    tmp_path: Path, capsys: Any, kind: str, attributes: dict[str, list[int]]
+    tmp_path: Path, capsys: Any, kind: str, attributes: dict[str, Any]
 ) -> None:
     weights = {"w": np.ones((1, 1, 2, 2), np.float32)} if kind == "Conv" else {}
     node = helper.make_node(kind, ["x", *weights], ["y"], name="window", **attributes)
