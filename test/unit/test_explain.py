@@ -51,6 +51,8 @@ def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, st
 
 def test_the_formula_names_axes_indices_and_what_is_summed() -> None:
     assert formula(PAPER_SPEC) == "c[m, n] = sum over k of f(a[m, k], b[k, n])"
+    odd = replace(PAPER_SPEC, output=replace(PAPER_SPEC.output, name="c\n\td"))
+    assert formula(odd) == "c??d[m, n] = sum over k of f(a[m, k], b[k, n])"
 
 
 def test_the_loops_of_the_paper_example_say_pace_steps_and_start() -> None:

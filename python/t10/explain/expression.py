@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from t10.core.expression import AffineDim, Operand, OperatorSpec
 
+ONE_LINE = {ord(each): "?" for each in "\t\n"}
+"""What of a name would break a line or its columns; the terminal shows other control characters as `?`, too."""
+
 
 def formula(spec: OperatorSpec) -> str:
     """Return the tensor expression as one line; `f` and `g` stand for body and epilogue."""
@@ -19,8 +22,8 @@ def formula(spec: OperatorSpec) -> str:
 
 
 def indexed(spec: OperatorSpec, operand: Operand) -> str:
-    """Return an operand with its indices, e.g. `x[n, 2h + kh - 1]`."""
-    return f"{operand.name}[{', '.join(index(spec, dim) for dim in operand.dims)}]"
+    """Return an operand with its indices, e.g. `x[n, 2h + kh - 1]`; on one line, whatever its name holds."""
+    return f"{operand.name.translate(ONE_LINE)}[{', '.join(index(spec, dim) for dim in operand.dims)}]"
 
 
 def index(spec: OperatorSpec, dim: AffineDim) -> str:
