@@ -29,6 +29,12 @@ LEAST_ROWS, MOST_COLUMNS = 16, 2048
 """Rows from which on the engine takes less time than the vector unit, and columns whose partials have room."""
 BLOCK_COLUMNS, BLOCK_TERMS, PAIR = 8, 16, 2
 """Columns and terms of a block of the engine with sums in f32, and the inputs of a product."""
+NARROW_COLUMNS, MOST_NARROW_TERMS = 16, 128
+"""Columns of a block with sums in f16, and the most terms of a sum that may begin with a bias there.
+
+Each of 8 blocks may lose half a unit of a bias that is larger than all else: 8 x 2^-11 of it, below any tolerance for
+f16 (`t10.tolerances`).
+"""
 KEPT_OPERATORS = 4096
 Counts = Any
 """A number, or numbers as an array."""
@@ -99,10 +105,11 @@ def split_arrivals(
 def bias_number(spec: OperatorSpec) -> int | None:
     """Return the number, among an operator's epilogue inputs, of the bias that its sums may begin with.
 
-    Sums that grow in f16 begin with none: a large bias would swallow what is added to it.
+    Long sums that grow in f16 begin with none: a large bias would swallow too much of what is added to it.
     """
-    is_wide = spec.acc_dtype == "f32" or hands_on_rounded(spec)
-    is_sum = spec.combine == "sum" and not spec.selectors and is_wide and spec.first is None
+    n_terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
+    may_grow = spec.acc_dtype in ("f32", "f16") and (not _is_narrow(spec) or n_terms <= MOST_NARROW_TERMS)
+    is_sum = spec.combine == "sum" and not spec.selectors and may_grow and spec.first is None
     if not is_sum or len(spec.inputs) != PAIR or spec.epilogue is None or not is_product(spec.body):
         return None
     number = _added_first(spec.epilogue, may_be_all=spec.acc_dtype == spec.output.dtype)
@@ -110,6 +117,11 @@ def bias_number(spec: OperatorSpec) -> int | None:
         return None
     bias = spec.epilogue_inputs[number]
     return number if len(bias.axes) == 1 and sum(bias.axes <= o.axes for o in spec.inputs) == 1 else None
+
+
+def _is_narrow(spec: OperatorSpec) -> bool:
+    """Return whether sums are f16 while they grow."""
+    return spec.acc_dtype == "f16" and not hands_on_rounded(spec)
 
 
 def _added_first(function: ScalarFunction, *, may_be_all: bool) -> int | None:
@@ -195,7 +207,8 @@ def _matrix(spec: OperatorSpec, lengths: AxisSizes) -> tuple[int, int, int, int]
 def _is_long(spec: OperatorSpec, m: Counts, n: Counts, k: Counts, stride: Counts) -> Counts:
     """Return whether the engine begins products of matrices of these sizes with a bias; see `_matrix`."""
     terms = prod(spec.axes[axis].extent for axis in spec.reduction_axes)
-    is_whole = (n % BLOCK_COLUMNS == 0) & (n <= MOST_COLUMNS)
+    columns = NARROW_COLUMNS if _is_narrow(spec) else BLOCK_COLUMNS
+    is_whole = (n % columns == 0) & (n <= MOST_COLUMNS)
     is_whole = is_whole & (stride * size_bytes(spec.acc_dtype) % WORD_BYTES == 0)
     # Rounded sums begin so where they are of several blocks, all of them alike.
     is_deep = (k >= BLOCK_TERMS) & (terms >= BLOCK_TERMS)

@@ -13,6 +13,7 @@ from math import prod
 
 from t10.codelets.matrix.copying import Copies, Lines
 from t10.codelets.matrix.engine import BLOCK_WORDS, WORD_BYTES, Engine
+from t10.codelets.matrix.first import QUAD
 from t10.codelets.matrix.product import Product, ProductLoop
 from t10.codelets.matrix.shape import LINE_WORDS, Load, PassKind, Stage, Structure
 from t10.codelets.matrix.share import Sharing, sharing
@@ -25,8 +26,6 @@ NO_REGISTERS = Registers("", "", "", "", "", "", "", "")
 ONE_COLUMN, TWIN = Kit(BLOCK_WORDS, 1, ends_half=True), Kit(BLOCK_WORDS, 1, is_twin=True)
 FEW_ROWS = 4
 """Rows of the longest loop up to which accesses one by one may be the fastest."""
-QUAD = 4
-"""First partials that are widened together."""
 MOST_SKIPPED = 5
 """Loads of words in between that take less time than a new address for the next channel."""
 
@@ -133,7 +132,7 @@ class Direct:
 
     @property
     def first_at(self) -> int:
-        """Return where in scratch memory first partials are widened to."""
+        """Return where in scratch memory first partials are brought to."""
         return self.w_copy_at + (self.w_lines.size_bytes if self.w_lines else 0)
 
     def _steps(self, number: int, one: Pass) -> tuple[ProductLoop, ...]:

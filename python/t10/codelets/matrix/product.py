@@ -105,7 +105,7 @@ def begins_with_row(product: Product, column: int) -> bool:
     is_row = row.strides[column] == 1 and not any(s for a, s in enumerate(row.strides) if a != column)
     return (
         is_row
-        and (row.dtype, engine.in_dtype, engine.sum_dtype) == ("f16", "f16", "f32")
+        and (row.dtype, engine.in_dtype) == ("f16", "f16")
         and row.align_bytes >= WORD_BYTES
         and product.columns.extent == task.extents[column]
         and product.columns.extent % engine.columns == 0

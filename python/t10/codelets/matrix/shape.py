@@ -123,7 +123,7 @@ class Structure:
     a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
     `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
     rounds sums of several blocks, which begin and are added to in a place of their own; `has_first` where sums begin
-    with a row of partials, which are widened into scratch memory.
+    with a row of partials, which are brought into scratch memory.
     """
 
     engine: Engine

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from t10.codelets.assembly import Assembly
 from t10.codelets.matrix.copying import copy_code
 from t10.codelets.matrix.engine import BLOCK_WORDS
-from t10.codelets.matrix.first import widening_code
+from t10.codelets.matrix.first import first_code
 from t10.codelets.matrix.shape import (
     FIRST_COUNTER,
     FRAME_ADDS,
@@ -298,10 +298,10 @@ def copy_lines(assembly: Assembly, target: str, first_word: int) -> None:
     op(f"sync {LOCAL}")
 
 
-def widen_first(assembly: Assembly, structure: Structure) -> None:
-    """Write what has workers widen the first partials, and how far these lie behind the output, in words of sums."""
+def bring_first(assembly: Assembly, structure: Structure) -> None:
+    """Write what has workers bring the first partials, and how far these lie behind the output, in words of sums."""
     op = assembly.op
-    op("setzi $m6, .Lwiden")
+    op("setzi $m6, .Lpartials")
     op("runall $m6, $sp, 0")
     op(f"ld32 $m6, $m0, $mzero, {structure.word('first_room')}")
     op(f"mul $m5, $m3, {structure.engine.words_per_store}")
@@ -327,7 +327,7 @@ def codelet_text(structure: Structure) -> str:
         op(f"ld32 $m1, $m0, $mzero, {structure.word('scratch')}")
         copy_lines(assembly, "$m1", structure.word("x_lines"))
     if structure.has_first:
-        widen_first(assembly, structure)
+        bring_first(assembly, structure)
     nests = [_PassLoops(structure, number, assembly) for number in range(len(structure.passes))]
     for nest in nests:
         nest.write()
@@ -341,6 +341,6 @@ def codelet_text(structure: Structure) -> str:
     if structure.stage:
         copy_code(structure.engine, structure.stage).write(assembly)
     if structure.has_first:
-        widening_code(structure).write(assembly)
+        first_code(structure).write(assembly)
     worker_code(structure).write(assembly)
     return assembly.text(structure.name, "supervisor", structure.stack_bytes)
