@@ -64,7 +64,9 @@ MAX_READS = 15
 def merge(graph: FusionGraph) -> None:
     """Fuse until nothing changes."""
     for _ in range(len(graph.owners) + 1):
-        changed = _for_all(graph, _join_chain)
+        changed = _for_all(graph, _join_maps)
+        changed |= _for_all(graph, _absorb_behind_product)
+        changed |= _for_all(graph, _join_chain)
         changed |= _for_all(graph, _absorb_epilogue)
         changed |= _for_all(graph, _join_chain)
         if changed:
@@ -102,6 +104,19 @@ def _for_all(graph: FusionGraph, rule: Rule) -> bool:
             changed = True
             current = graph.owner(nest.result)
     return changed
+
+
+def _join_maps(graph: FusionGraph, nest: Nest) -> bool:
+    """Join an elementwise nest with those before it."""
+    return nest.is_elementwise and _join_chain(graph, nest)
+
+
+def _absorb_behind_product(graph: FusionGraph, root: Nest) -> bool:
+    """Put the elementwise reader of a product behind it before another reader may take that in.
+
+    So the product is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
+    """
+    return kind_of(root) in ("contraction", "convolution") and _absorb_epilogue(graph, root)
 
 
 def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
