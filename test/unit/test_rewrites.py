@@ -186,6 +186,30 @@ def test_what_an_element_of_a_resized_row_is_made_of(
     agree(model(node, inputs, {"y": (1, None)}, s=scales), inputs)
 
 
+@pytest.mark.parametrize(
+    ("scales", "is_moved"),
+    [((2.0, 3.0), True), ((0.5, 0.5), True), ((1.0, 4.0), True), ((0.25, 2.0), True), ((1.5, 1.0), False)],
+)
+def test_what_is_nearest_is_moved_where_it_follows_a_rule(
+    scales: tuple[float, float], is_moved: bool
+) -> None:
+    inputs = {"x": draw(2, 3, 8, 6).astype(np.float16)}
+    nodes = [
+        helper.make_node(
+            "Resize", ["x", "", "s"], ["r"], mode="nearest", coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        ),
+        helper.make_node("Abs", ["r"], ["y"]),
+    ]  # fmt: skip
+    of = model(nodes[0], inputs, {"y": (10, None)}, opset=18, s=np.array([1, 1, *scales], np.float32))
+    of.graph.node.append(nodes[1])
+    agree(of, inputs)
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
+    with imported.module.context:
+        Fuse(orders="keep").apply(imported.module)
+        assert ('kind = "gather"' in str(imported.module)) != is_moved
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 def test_extents_that_keep_their_ratio_are_rounded(policy: str) -> None:
     # Half of 7 is 4 elements, and 7 eighths of 5 are 4.

@@ -1,8 +1,8 @@
-"""Resize as one product per axis with a constant matrix of weights; where every row has a single 1, as a gather.
+"""Resize as one product per axis with a constant matrix of weights.
 
     y[.., o, ..] = sum over i of M[o, i] * x[.., i, ..]
 
-M follows from the coordinates that ONNX defines, for all its modes, antialiasing and excluded borders included.
+Where every row has a single 1, elements are only moved: repeated, sliced or, if those follow no rule, gathered. M follows from the coordinates that ONNX defines, for all its modes, antialiasing and excluded borders included.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def _resize(site: Site) -> bool:
             outside.append((dim, is_outside))
         if axis.n_in == axis.n_out and np.array_equal(matrix, np.eye(axis.n_in)):
             continue
-        x = _applied(site, x, matrix, dim, len(shape), kind)
+        x = _applied(site, x, matrix, dim, shape, kind)
+        shape = (*shape[:dim], axis.n_out, *shape[dim + 1 :])
     if outside:
         x = _extrapolated(site, x, outside, len(shape), kind)
     site.give(x)
@@ -173,11 +174,12 @@ def _kernel(distance: float, how: _Filter) -> float:
     return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a if x < 2 else 0.0
 
 
-def _applied(site: Site, x: str, matrix: Matrix, dim: int, rank: int, kind: int) -> str:
+def _applied(site: Site, x: str, matrix: Matrix, dim: int, shape: Shape, kind: int) -> str:
+    """Return `x` of a shape with a matrix applied along one of its dims."""
     is_single = ((matrix != 0).sum(axis=1) == 1).all() and np.isin(matrix, (0.0, 1.0)).all()
     if is_single:
-        return site.op("Gather", x, site.constant(matrix.argmax(axis=1).astype(np.int64)), axis=dim)
-    dtype = np.float16 if kind == KIND.FLOAT16 else np.float32
+        return _taken(site, x, matrix.argmax(axis=1).astype(np.int64), dim, shape)
+    dtype, rank = np.float16 if kind == KIND.FLOAT16 else np.float32, len(shape)
     if dim == rank - 1:
         return site.op("MatMul", x, site.constant(np.ascontiguousarray(matrix.T), dtype))
     if dim == rank - 2:
@@ -185,6 +187,20 @@ def _applied(site: Site, x: str, matrix: Matrix, dim: int, rank: int, kind: int)
     order = [*(d for d in range(rank) if d != dim), dim]
     moved = site.op("MatMul", site.transpose(x, order), site.constant(np.ascontiguousarray(matrix.T), dtype))
     return site.transpose(moved, np.argsort(order).tolist())
+
+
+def _taken(site: Site, x: str, rows: NDArray[np.int64], dim: int, shape: Shape) -> str:
+    """Return `x` of a shape with these rows along one of its dims."""
+    n, first, step = shape[dim], int(rows[0]), int(rows[-1] - rows[0]) // max(len(rows) - 1, 1)
+    if step > 0 and np.array_equal(rows, np.arange(first, rows[-1] + 1, step)):
+        return site.slice(x, dim, first, int(rows[-1]) + 1, step)
+    times = len(rows) // n
+    if not np.array_equal(rows, np.arange(n).repeat(times)):
+        return site.op("Gather", x, site.constant(rows), axis=dim)
+    before, after = shape[:dim], shape[dim + 1 :]
+    one = site.reshape(x, (*before, n, 1, *after))
+    several = site.op("Expand", one, site.constant(np.array((*before, n, times, *after), np.int64)))
+    return site.reshape(several, (*before, n * times, *after))
 
 
 def _extrapolated(
