@@ -101,6 +101,24 @@ def test_all_to_all_keeps_every_port_busy(size: int):
     assert time.transfer_cycles == time.bound_cycles
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_equal_transfers_take_as_many_rounds_as_the_busiest_port_has(seed: int):
+    # Of tiles in any order, each sends to as many as it receives from: taking whoever is free first leaves gaps.
+    rng, n_each = np.random.default_rng(seed), 12
+    senders, receivers = rng.permutation(N_TILES), rng.permutation(N_TILES)
+    places = [0] * N_TILES
+    rows: list[list[int]] = []
+    for step in rng.choice(N_TILES, n_each, replace=False).tolist():
+        for i in range(N_TILES):
+            s, t = int(senders[i]), int(receivers[(i + step) % N_TILES])
+            if s != t:
+                rows.append(run_row(s, t, 8, at=8 * len(rows), to=8 * places[t]))
+                places[t] += 1
+    time = timed(rows)
+    assert time.n_transfers == len(rows)
+    assert time.transfer_cycles == time.bound_cycles
+
+
 def test_all_gather_among_few_is_sent_one_by_one():
     # Four tiles that all multicast to the other three would take turns: four times 100 words instead of three.
     rows = [run_row(s, t, 400, to=400 * s) for s in range(4) for t in range(4) if s != t]

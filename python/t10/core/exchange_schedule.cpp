@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "edge_colours.h"
+
 namespace t10 {
 
 namespace {
@@ -47,6 +49,7 @@ struct Cut {
   }
 };
 
+const std::vector<std::int32_t> NO_ROUNDS;
 constexpr std::int64_t NO_LIMIT = std::numeric_limits<std::int64_t>::max();
 
 // Sorts numbers of `n_bits` bits; `spare` is room for as many.
@@ -95,16 +98,19 @@ struct Work {
 // targets first: tiles that all send to all then take turns.
 class Scheduler {
  public:
-  Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {})
-      : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), until_(ports(n_tiles)), left_(ports(n_tiles)),
-        mask_(ports(n_tiles)) {
+  // Where transfers have `rounds`, those of earlier ones begin first.
+  Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {},
+            const std::vector<std::int32_t> &rounds = NO_ROUNDS)
+      : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), rounds_(rounds), until_(ports(n_tiles)),
+        left_(ports(n_tiles)), mask_(ports(n_tiles)) {
     order();
     enter();
     for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
     for (const std::int64_t left : left_) most_left_ = std::max(most_left_, left);
     job_bits_ = n_bits_of(static_cast<std::int64_t>(routes_.size()));
     cycle_bits_ = n_bits_of(longest_);
-    key_bits_ = job_bits_ + cycle_bits_ + n_bits_of(most_left_);
+    // Jobs are numbered by their rounds: numbers alone decide.
+    key_bits_ = job_bits_ + (rounds_.empty() ? cycle_bits_ + n_bits_of(most_left_) : 0);
   }
 
   // Given up, with `limit` cycles, where it would take as many or more.
@@ -167,8 +173,10 @@ class Scheduler {
     }
     if (n_receivers > MANY_RECEIVERS) look_ahead_ = LOOK_AHEAD_MANY;
     std::vector<std::pair<std::int32_t, std::int32_t>> order;
-    for (std::size_t i = 0; i < transfers_.size(); ++i)
-      order.emplace_back((transfers_[i].targets[0] - transfers_[i].source + ring) % ring, std::int32_t(i));
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+      const std::int32_t away = (transfers_[i].targets[0] - transfers_[i].source + ring) % ring;
+      order.emplace_back(rounds_.empty() ? away : rounds_[i], std::int32_t(i));
+    }
     std::sort(order.begin(), order.end());
     targets_.reserve(n_receivers);
     routes_.reserve(order.size());
@@ -262,7 +270,7 @@ class Scheduler {
       const std::int64_t until = busy_until(job, now);
       // What is found now is not looked at again before something else begins or time goes on.
       earliest = std::max(until, now + 1);
-      if (until <= now) found_.push_back(key_bits_ <= KEY_BITS ? key(job) | job : job);
+      if (until <= now) found_.push_back(rounds_.empty() && key_bits_ <= KEY_BITS ? key(job) | job : job);
     }
     if (n_begun * DROPPED_PART > n) drop(port, w);
   }
@@ -345,6 +353,7 @@ class Scheduler {
   const std::vector<Transfer> &transfers_;
   std::int64_t n_tiles_;
   Cut cut_;
+  const std::vector<std::int32_t> &rounds_;
   std::size_t look_ahead_ = LOOK_AHEAD;
   std::vector<Route> routes_;
   std::vector<Work> work_;
@@ -398,18 +407,30 @@ bool is_good(const Schedule &schedule, std::int64_t bound) {
 Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
   Schedule best = Scheduler(transfers, n_tiles).run();
   const std::int64_t bound = best.bound;
-  const auto attempt = [&](const std::vector<Transfer> &others, const Cut &cut) {
-    std::size_t n_parts = 0;
-    for (const Transfer &each : others) n_parts += static_cast<std::size_t>(cut.n_parts(each));
-    if (n_parts == transfers.size() || n_parts > MOST_CUT) return false;
-    Schedule found = Scheduler(others, n_tiles, cut).run(best.cycles);
+  const auto is_better = [&](Schedule found) {
     if (found.cycles >= best.cycles) return false;
     best = std::move(found);
     return true;
   };
+  const auto attempt = [&](const std::vector<Transfer> &others, const Cut &cut) {
+    std::size_t n_parts = 0;
+    for (const Transfer &each : others) n_parts += static_cast<std::size_t>(cut.n_parts(each));
+    if (n_parts == transfers.size() || n_parts > MOST_CUT) return false;
+    return is_better(Scheduler(others, n_tiles, cut).run(best.cycles));
+  };
+  const auto in_rounds = [&](const std::vector<Transfer> &others) {
+    if (is_good(best, bound)) return false;
+    const std::vector<std::int32_t> rounds = EdgeColours::of(others, n_tiles);
+    return !rounds.empty() && is_better(Scheduler(others, n_tiles, {}, rounds).run(best.cycles));
+  };
+  in_rounds(transfers);
   if (!is_good(best, bound)) {
     std::vector<Transfer> apart = taken_apart(transfers, n_tiles, bound);
-    if (attempt(apart, {})) transfers = std::move(apart);
+    if (apart.size() > transfers.size()) {
+      bool is_apart = attempt(apart, {});
+      is_apart |= in_rounds(apart);
+      if (is_apart) transfers = std::move(apart);
+    }
   }
   for (const std::int64_t cuts : CUTS)
     if (!is_good(best, bound)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});

@@ -99,6 +99,7 @@ class PhaseLoads : public PhaseGroups {
           sender.is_packing = true;
           cost += fragment;
         }
+        sender.n_packed += n;
         if (to != sender.end) sender.is_ragged |= ((sender.end | to) & (kWordBytes - 1)) != 0;
         sender.end = to + n;
         sender.packed += rates_.packed(to, n);
@@ -115,6 +116,9 @@ class PhaseLoads : public PhaseGroups {
       if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] -= sender.saved;
       if (!sender.is_packing) continue;
       sender.is_ragged |= (sender.end & (kWordBytes - 1)) != 0;
+      const Int padding = padded(sender.n_packed, sender.is_ragged) - sender.n_packed;
+      received_[group] += padding;
+      if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] += padding;
       if (!sender.is_ragged && !is_member(group, core)) gathered = std::max(gathered, sender.packed);
     }
     received_[group] -= saved;
@@ -137,6 +141,12 @@ class PhaseLoads : public PhaseGroups {
       behind_[core] += std::max<Int>(units - by_itself, 0);
     });
     for (const std::int32_t core : touched_) senders_[static_cast<std::size_t>(core)] = {};
+  }
+
+  // Bytes that pass a port for `n` packed ones at least: whole words, and more where some do not arrive as words.
+  Int padded(Int n, bool is_ragged) const {
+    const Int unit = rates_.bytes_per_cycle % kWordBytes == 0 ? kWordBytes : 1;
+    return (n + (is_ragged ? kWordBytes - 1 : 0) + unit - 1) / unit * unit;
   }
 
   // Fills, and what cores take from themselves: in rows of pieces that step evenly.

@@ -24,7 +24,7 @@ struct Draft {
 
 // What one group takes of a sender.
 struct Sender {
-  std::int64_t packed = 0, end = 0, n_ends = 0, n_bytes = 0, saved = 0;
+  std::int64_t packed = 0, n_packed = 0, end = 0, n_ends = 0, n_bytes = 0, saved = 0;
   bool is_packing = false, is_ragged = false, is_wide = true;
 
   // Takes `n` bytes more, whole double words at both ends or not.

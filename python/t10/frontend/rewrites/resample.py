@@ -2,7 +2,8 @@
 
     y[.., o, ..] = sum over i of M[o, i] * x[.., i, ..]
 
-Where every row has a single 1, elements are only moved: repeated, sliced or, if those follow no rule, gathered. M follows from the coordinates that ONNX defines, for all its modes, antialiasing and excluded borders included.
+Where every row has a single 1, elements are only moved: repeated, sliced or, if those follow no rule, gathered.
+M follows from the coordinates that ONNX defines, for all its modes, antialiasing and excluded borders included.
 """
 
 from __future__ import annotations
@@ -191,11 +192,12 @@ def _applied(site: Site, x: str, matrix: Matrix, dim: int, shape: Shape, kind: i
 
 def _taken(site: Site, x: str, rows: NDArray[np.int64], dim: int, shape: Shape) -> str:
     """Return `x` of a shape with these rows along one of its dims."""
-    n, first, step = shape[dim], int(rows[0]), int(rows[-1] - rows[0]) // max(len(rows) - 1, 1)
-    if step > 0 and np.array_equal(rows, np.arange(first, rows[-1] + 1, step)):
-        return site.slice(x, dim, first, int(rows[-1]) + 1, step)
-    times = len(rows) // n
-    if not np.array_equal(rows, np.arange(n).repeat(times)):
+    n, taken = shape[dim], [int(row) for row in rows]
+    step = taken[1] - taken[0] if len(taken) > 1 else 1
+    if taken and step > 0 and taken == list(range(taken[0], taken[-1] + 1, step)):
+        return site.slice(x, dim, taken[0], taken[-1] + 1, step)
+    times = len(taken) // n
+    if times == 0 or taken != [row for row in range(n) for _ in range(times)]:
         return site.op("Gather", x, site.constant(rows), axis=dim)
     before, after = shape[:dim], shape[dim + 1 :]
     one = site.reshape(x, (*before, n, 1, *after))

@@ -107,7 +107,7 @@ class JointPlanner:
         starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
-        bound_cycles, is_small = 0, selection.n_operators <= FEW_OPERATORS
+        bound_cycles = 0
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
             found = solve(selection, self.gap, starts, self._is_over, self.work_left)
@@ -117,12 +117,9 @@ class JointPlanner:
             bound_cycles = max(bound_cycles, found.bound_cycles)
             starts = [found.rows, *starts[:3], *([] if best is None else [best.rows])]
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
-            if not is_last and is_small:
-                part = NEAR if found.work < LONG_WORK else FAR
-                near = neighbours(selection, found.rows, int(found.cycles * part))
-                if self._settle(selection, [found.rows, *near], "fine"):
-                    selection = self.selection(room_bytes)
-                    continue
+            if not is_last and self._comes_closer(selection, found):
+                selection = self.selection(room_bytes)
+                continue
             is_exact = not self._settle(selection, [found.rows])
             selection = self.selection(room_bytes)
             cycles = selection.cycles(found.rows)
@@ -143,6 +140,18 @@ class JointPlanner:
             if cycles < best.cycles and selection.fits(rows):
                 best = replace(best, rows=rows, cycles=cycles)
         return self._joint(selection, best)
+
+    def _comes_closer(self, selection: Selection, found: Solution) -> bool:
+        """Bring closer what bounds what was found and, in small models, what is nearly as fast; return if any changed.
+
+        All that ports carry is counted of what was found before its transfers are scheduled, which takes far longer.
+        """
+        if selection.n_operators <= FEW_OPERATORS:
+            part = NEAR if found.work < LONG_WORK else FAR
+            near = neighbours(selection, found.rows, int(found.cycles * part))
+            if self._settle(selection, [found.rows, *near], "fine"):
+                return True
+        return self._settle(selection, [found.rows], "loads")
 
     def closer_bound(self, room_bytes: int, cycles: int) -> int:
         """Return what no choice undercuts in a room for which there was one, as close to `cycles` as the gap asks for.

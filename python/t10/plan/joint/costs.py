@@ -41,9 +41,11 @@ from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
 from t10.plan.memory.liveness import unshaped
+from t10.plan.movement.arrivals import ALL_PIECES, BOUND_PIECES, FINE_PIECES
 
-Counted = Literal["rough", "fine", "exact"]
-"""How much of what moves is counted: a part, a larger part, or all of it."""
+Counted = Literal["rough", "fine", "loads", "exact"]
+"""How much of what moves is counted: a part, a larger part, what all ports carry, or how they take turns, too."""
+PIECES: dict[Counted, int] = {"rough": BOUND_PIECES, "fine": FINE_PIECES, "loads": ALL_PIECES}
 COSTING_THREADS = 2
 
 
@@ -128,7 +130,7 @@ class JointCosts:
     ) -> bool:
         """Make the costs of choices exact: states and, of each operator's table, rows. Return whether any changed.
 
-        With `counted` fine, bring bounds closer only.
+        Unless `counted` is exact, bring bounds closer only.
         """
         edges: dict[tuple[int, tuple[int, ...]], Edge] = {}
         rows: dict[tuple[int, int], RowCosts] = {}
@@ -151,6 +153,8 @@ class JointCosts:
         is_changed = False
         is_exact = counted == "exact"
         for ((_, where), edge), (cycles, begins) in zip(edges.items(), edge_cycles, strict=True):
+            # A bound that is known may be closer than this one.
+            cycles = cycles if is_exact else max(cycles, int(edge.cycles[where]))
             if begins != int(edge.begins[where]):
                 edge.begins[where], is_changed = begins, True
                 self._begun_cycles.clear()
@@ -158,6 +162,7 @@ class JointCosts:
             edge.cycles[where], edge.is_exact[where] = cycles, is_exact
         for ((_, row), costs), extra in zip(rows.items(), setup_cycles, strict=True):
             cycles = int(costs.table.run_cycles[row]) + extra
+            cycles = cycles if is_exact else max(cycles, int(costs.table.cycles[row]))
             is_changed |= cycles != int(costs.table.cycles[row])
             costs.table.cycles[row], costs.is_exact[row] = cycles, is_exact
         return is_changed
@@ -219,7 +224,7 @@ class JointCosts:
         spec, plan = self.context.graph.operators[step], self.states[step][state].plan
         if counted == "exact":
             return self.context.mover.exact(spec, plan, number, layouts)
-        return self.context.mover.bound(spec, plan, number, layouts, is_fine=counted == "fine")
+        return self.context.mover.bound(spec, plan, number, layouts, PIECES[counted])
 
     def _all_edges(self, is_stopped: Callable[[], None]) -> Iterator[tuple[tuple[int, ...], Edge]]:
         """Yield (operators of the scope, edge) for every operand that is not a weight of the reader's own.

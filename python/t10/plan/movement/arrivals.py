@@ -49,6 +49,8 @@ CORE_PIECES = 1 << 14
 """How many it looks at of one core: so many take longer than other ways to lie."""
 FINE_PIECES = 128_000
 """How many a bound looks at that a choice relies on: some milliseconds, a small part of what all of them take."""
+ALL_PIECES = 1 << 40
+"""All of them, for a bound of what is chosen: a tenth of what scheduling their transfers takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,23 +147,22 @@ class Mover:
         plan: OperatorPlan,
         number: int,
         layouts: Mapping[str, ValueLayout],
-        *,
-        is_fine: bool = False,
+        n_pieces: int | None = None,
     ) -> tuple[int, int]:
-        """Return what is at least `exact`, and `exact` where that is known.
+        """Return what is at most `exact`, and `exact` where that is known.
 
-        Else what the busiest core does, of all cores where counting is quick, or of some, of more where it is fine.
+        Else what the busiest core does, of all cores where they take no more pieces than are looked at (few, unless
+        said), or of some.
         """
         known = self._traffic.get(self._key(spec, plan, number, layouts))
-        return self._shares(
-            known or self._looked_at(spec, plan, number, layouts, is_fine=is_fine), spec, number
-        )
+        looked_at = BOUND_PIECES if n_pieces is None else n_pieces
+        return self._shares(known or self._looked_at(spec, plan, number, layouts, looked_at), spec, number)
 
     def estimate(
         self, spec: OperatorSpec, plan: OperatorPlan, number: int, layouts: Mapping[str, ValueLayout]
     ) -> int:
         """Return the cycles that bringing operand `number` takes at least, the same whatever was counted before."""
-        return sum(self._shares(self._looked_at(spec, plan, number, layouts, is_fine=True), spec, number))
+        return sum(self._shares(self._looked_at(spec, plan, number, layouts, FINE_PIECES), spec, number))
 
     def _looked_at(
         self,
@@ -169,13 +170,11 @@ class Mover:
         plan: OperatorPlan,
         number: int,
         layouts: Mapping[str, ValueLayout],
-        *,
-        is_fine: bool,
+        n_pieces: int,
     ) -> Traffic:
         """Return what the cores that are looked at move."""
-        key = self._key(spec, plan, number, layouts), is_fine
+        key = self._key(spec, plan, number, layouts), n_pieces
         if key not in self._bounds:
-            n_pieces = FINE_PIECES if is_fine else BOUND_PIECES
             pair = np.zeros((1, 2), np.int64)
             self._bounds[key] = self._bounded(spec, [plan], number, [layouts], pair, n_pieces)[0]
         return self._bounds[key]
