@@ -87,6 +87,19 @@ def test_places_that_are_not_zero(shape: tuple[int, ...], bound: int) -> None:
     agree([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64}, {"y": 1}, ("y", bound))
 
 
+@pytest.mark.parametrize("operator", ["NonZero", "Compress"])
+def test_extents_that_an_output_states_are_those_of_the_bound(operator: str) -> None:
+    """A traced export states what its example had."""
+    x, more = np.array([0, 2, 0, 4], np.float32), ["c"] if operator == "Compress" else []
+    model = model_of([make(operator, ["x", *more], ["y"])], {"x": x}, {}, c=x > 0)
+    model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, [4]))
+    del model.graph.initializer[:]
+    kind, shape = (FLOAT, [2]) if more else (INT64, [1, 2])
+    model.graph.output.append(helper.make_tensor_value_info("y", kind, shape))
+    found = computed(model, {"x": x, "c": x > 0}, y=3)["y"]
+    np.testing.assert_array_equal(found.reshape(-1), [2, 4, 0] if more else [1, 3, 0])
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 def test_slices_that_a_condition_chooses(axis: int | None) -> None:
     x, condition = RANDOM.standard_normal((5, 4)).astype(np.float32), np.array([True, False, True, True])

@@ -41,7 +41,7 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
             raise InputError(f"--bound {name}={n} (expected at least 1)")
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
-    while fold_constants(model):
+    while fold_constants(model) or rewrite_by(model, bounds.control()):
         model = infer_shapes(model, source)
     asked = Extents(model, source)
     asked.separate()
@@ -93,9 +93,13 @@ def _follow(model: Any, bounds: Bounds, asked: Extents, source: str) -> None:
         of_extents = {name: asked.rows_of(name, follower) for name in node.output}
         follower.rows |= {name: rows for name, rows in of_extents.items() if rows is not None}
     nodes = asked.settle(graph, follower, nodes)
-    outputs = {value.name for value in graph.output}
-    for name in sorted(outputs & follower.rows.keys()):
-        nodes = follower.filled(nodes, name)
+    for value in graph.output:
+        rows = follower.rows.get(value.name)
+        if rows is not None:
+            nodes = follower.filled(nodes, value.name)
+            dims = value.type.tensor_type.shape.dim
+            if dims:  # what the file states is for some data
+                dims[rows.axis].dim_value = rows.n
     for name, count in bounds.counts.items():
         made = f"{name}{COUNT}"
         nodes.append(onnx.helper.make_node("Identity", [count], [made], name=made))

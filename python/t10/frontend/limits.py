@@ -7,7 +7,7 @@ from typing import Any
 from t10.frontend.contributed import READ
 from t10.frontend.rewrites.control import MOST_NODES
 from t10.frontend.rewrites.matrices import MOST_ROWS
-from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, title_of, unsupported
 
 _RANDOM = "draws random numbers (expected results that inputs determine)"
 _RANDOM_HINT = "make random numbers on the host and give them as an input"
@@ -75,5 +75,7 @@ def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
             reason = f"is of the domain {node.domain!r}, of which nothing is lowered"
             found.append(unsupported(node, source, reason))
         elif node.op_type in _LIMITS:
-            found.append(unsupported(node, source, *_LIMITS[node.op_type]))
+            reason, hint = _LIMITS[node.op_type]
+            bound = f"; or bound it: --bound {title_of(node)}=N" if node.op_type == "Loop" else ""
+            found.append(unsupported(node, source, reason, f"{hint}{bound}"))
     return found
