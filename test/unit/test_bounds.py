@@ -280,8 +280,9 @@ def test_a_bound_of_nothing_is_refused() -> None:
     model = model_of([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64})
     with pytest.raises(InputError, match="no such operator or result"):
         computed(model, {"x": x}, z=4)
-    with pytest.raises(InputError, match="at least 1"):
-        computed(model, {"x": x}, y=0)
+    for n in (0, 1 << 62):
+        with pytest.raises(InputError, match=rf"--bound y={n} \(expected at least 1, at most 67,108,864\)"):
+            computed(model, {"x": x}, y=n)
     with pytest.raises(UnsupportedOpError, match="--bound y=N"):
         computed(model, {"x": x})
 
@@ -368,3 +369,11 @@ def test_operators_of_a_bounded_model_have_fronts(tmp_path: Path, capsys: pytest
     model = str(places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx"))
     assert main(["pareto", model, "--chip", "test-4", "--bound", "at=2"]) == 0
     assert "where" in capsys.readouterr().out
+
+
+def test_the_command_says_how_large_a_bound_may_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx")
+    assert main(["compile", str(path), "--chip", "test-4", "--bound", f"at={1 << 62}", "-o", "out"]) == 2
+    assert "expected NAME=N, N of at most 9 digits" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Which results are right: those of ONNX Runtime, or, where docs/numerics.md decides otherwise, of ONNX's evaluator.
 
-ONNX Runtime loses a NaN in maxima by its place, and saturates sums of integers. What it gives another result for than
-the engines is right if ONNX's reference evaluator has that result, and told as that.
+ONNX Runtime loses a NaN in maxima by its place, and saturates sums and powers of integers. What it gives another result
+for than the engines is right if ONNX's reference evaluator has that result, and told as that.
 """
 
 from __future__ import annotations
@@ -97,10 +97,15 @@ class Judge:
 
 
 def _evaluator(model: Any) -> Any:
-    """Return ONNX's evaluator with poolings in which a NaN wins wherever it stands."""
+    """Return ONNX's evaluator with poolings in which a NaN wins wherever it stands, and powers of integers."""
     onnx_reference: Any = importlib.import_module("onnx.reference")
     pooling: Any = importlib.import_module("onnx.reference.ops.op_max_pool").MaxPool
+    power: Any = importlib.import_module("onnx.reference.ops.op_pow").Pow
     operator: Any = importlib.import_module("onnx.reference.op_run").OpRun
+
+    constants = {tensor.name for tensor in model.graph.initializer}
+    constants |= {node.output[0] for node in model.graph.node if node.op_type == "Constant"}
+    is_computed = any(node.op_type == "Pow" and node.input[1] not in constants for node in model.graph.node)
 
     def pooled(pool: Any, x: NDArray[Any], *rest: Any, **attributes: Any) -> tuple[NDArray[Any], ...]:
         return pooling._run(pool, x, *rest, **attributes)
@@ -117,6 +122,23 @@ def _evaluator(model: Any) -> Any:
             (hit, *_) = pooled(self, is_nan.astype(x.dtype), *rest, **attributes)
             return (np.where(hit > 0, np.nan, y).astype(x.dtype), *places)
 
+    class Pow(power):
+        """Integers to the power of integers modulo 2^width, negative powers cut: numpy has none of these.
+
+        Computed exponents above 63, which overflow, are 62 or 63 as in programs.
+        """
+
+        op_domain = ""
+
+        def _run(self, a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+            if a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
+                return power._run(self, a, b)
+            wide, exponent = a.astype(np.int64), b.astype(np.int64)
+            most = exponent % 2 + 62 if is_computed else exponent
+            whole = np.power(wide, np.maximum(np.minimum(exponent, most), 0))
+            cut = np.where(np.abs(wide) == 1, np.power(wide, exponent % 2), 0)
+            return (np.where(exponent < 0, cut, whole).astype(a.dtype),)
+
     class GlobalMaxPool(operator):
         """The largest of every channel, NaN above all."""
 
@@ -125,4 +147,4 @@ def _evaluator(model: Any) -> Any:
         def _run(self, x: NDArray[Any]) -> tuple[NDArray[Any]]:
             return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
 
-    return onnx_reference.ReferenceEvaluator(model, new_ops=[MaxPool, GlobalMaxPool])
+    return onnx_reference.ReferenceEvaluator(model, new_ops=[MaxPool, GlobalMaxPool, Pow])

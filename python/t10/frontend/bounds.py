@@ -19,7 +19,7 @@ from t10.frontend.asked_extents import Extents
 from t10.frontend.fold import fold_constants
 from t10.frontend.followed_rows import Follower
 from t10.frontend.protobuf_fields import replace_all
-from t10.frontend.rewrites.apply import rewrite_by
+from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.bounded import FORMS, Bounds
 from t10.frontend.shapes import infer_shapes
 from t10.frontend.unsupported import node_location, title_of
@@ -37,8 +37,8 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     if not extents:
         return model
     for name, n in extents.items():
-        if n < 1:
-            raise InputError(f"--bound {name}={n} (expected at least 1)")
+        if not 1 <= n <= MOST_EXTENT:
+            raise InputError(f"--bound {name}={n} (expected at least 1, at most {MOST_EXTENT:,})")
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
     while fold_constants(model) or rewrite_by(model, bounds.control()):
