@@ -10,6 +10,8 @@ import importlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,12 @@ from t10.attack.shaking import Shaken
 from t10.errors import InputError
 from t10.reference import Comparison, OnnxRuntime, compare, nearer, relative_error
 from t10.tolerances import RELATIVE
+
+_SECOND_FACTORS = {
+    **dict.fromkeys(("ConvInteger", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"), 1),
+    **dict.fromkeys(("QGemm", "QLinearConv", "QLinearMatMul"), 3),
+}
+"""By operator, which input is multiplied with the first one and may be int8."""
 
 
 class Judge:
@@ -63,6 +71,19 @@ class Judge:
         errors = [relative_error(each, exact[name]) for each in moved if each.shape == exact[name].shape]
         return max(errors, default=0.0)
 
+    def saturated(self) -> str:
+        """Return an operator whose sums of uint8 times int8 may saturate in ONNX Runtime on this processor, or nothing.
+
+        Constant operands of int8 do not: the session turns them to uint8.
+        """
+        graph = self._model.model.graph
+        constants = {tensor.name for tensor in graph.initializer}
+        for node in graph.node:
+            place = _SECOND_FACTORS.get(node.op_type)
+            if place is not None and node.input[place] not in constants and _saturates():
+                return f"{node.op_type} {node.name or node.output[0]!r}"
+        return ""
+
     def _by_both(
         self,
         wrong: Comparison,
@@ -94,6 +115,17 @@ class Judge:
         return {
             name: np.asarray(each) for name, each in pairs if not isinstance(each, (list, dict, type(None)))
         }
+
+
+@cache
+def _saturates() -> bool:
+    """Return whether ONNX Runtime adds products of uint8 and int8 in 16 bits here: on x86 without VNNI."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (uint8[1, 4] a, int8[4, 1] b) => (int32[1, 1] y) { y = MatMulInteger (a, b) }"""
+    onnx: Any = importlib.import_module("onnx")
+    a, b = np.full((1, 4), 255, np.uint8), np.full((4, 1), 127, np.int8)
+    made = OnnxRuntime(onnx.parser.parse_model(text), Path("sums")).outputs({"a": a, "b": b})
+    return int(made["y"][0, 0]) != 4 * 255 * 127
 
 
 def _evaluator(model: Any) -> Any:
