@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from t10.core.dtypes import is_float
-from t10.core.expression import OperatorSpec
+from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
@@ -100,10 +100,14 @@ def _least_known(states: Iterator[_State]) -> _State | None:
 def _read(graph: Graph, spec: OperatorSpec, reached: dict[str, _State], use: Use) -> _State | None:
     """Note what an operator does with values of an input, and return what its result is of it."""
     weights = {weight.name for weight in graph.weights}
-    limits = [
-        max(operand.shape, default=1) if set(graph.sources_of(operand.name)) <= weights else None
-        for operand in spec.inputs
-    ]
+
+    def limits_of(operands: Sequence[Operand]) -> list[int | None]:
+        return [
+            max(operand.shape, default=1) if set(graph.sources_of(operand.name)) <= weights else None
+            for operand in operands
+        ]
+
+    limits = limits_of(spec.inputs)
     given = [reached.get(operand.name) for operand in spec.inputs]
     for selector in spec.selectors:
         index = _Function(spec, selector.index, given, limits, use).result
@@ -114,7 +118,9 @@ def _read(graph: Graph, spec: OperatorSpec, reached: dict[str, _State], use: Use
     if spec.epilogue is None:
         return result
     later = [reached.get(operand.name) for operand in spec.epilogue_inputs]
-    return _Function(spec, spec.epilogue, [result, *later], [None] * (len(later) + 1), use).result
+    return _Function(
+        spec, spec.epilogue, [result, *later], [None, *limits_of(spec.epilogue_inputs)], use
+    ).result
 
 
 def _note_selection(use: Use, index: _State | None, extent: int) -> None:
@@ -203,5 +209,15 @@ class _Function:
                 self.use.points.add(int(number) - state.offset)
             if op.attribute in ("eq", "ne"):
                 continue
-            limit = self.limits[other]
-            self.use.steps |= {int(number)} if number is not None else set(range(limit or 0))
+            if number is not None:
+                self.use.steps.add(int(number))
+                continue
+            # Of 0, 1, .. n - 1 those below a number are counted up to n, those up to it up to n - 1.
+            is_below = op.attribute[1:] in (("gt", "le") if one == op.operands[0] else ("lt", "ge"))
+            limit = (self.limits[other] or 0) - (not is_below)
+            if limit < 1:
+                continue
+            if state.offset:
+                self.use.within(max(0, -state.offset), max(0, limit - state.offset))
+            else:
+                self.use.steps |= set(range(limit))

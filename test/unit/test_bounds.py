@@ -87,6 +87,19 @@ def test_places_that_are_not_zero(shape: tuple[int, ...], bound: int) -> None:
     agree([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64}, {"y": 1}, ("y", bound))
 
 
+@pytest.mark.parametrize("operator", ["NonZero", "Compress"])
+def test_extents_that_an_output_states_are_those_of_the_bound(operator: str) -> None:
+    """A traced export states what its example had."""
+    x, more = np.array([0, 2, 0, 4], np.float32), ["c"] if operator == "Compress" else []
+    model = model_of([make(operator, ["x", *more], ["y"])], {"x": x}, {}, c=x > 0)
+    model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, [4]))
+    del model.graph.initializer[:]
+    kind, shape = (FLOAT, [2]) if more else (INT64, [1, 2])
+    model.graph.output.append(helper.make_tensor_value_info("y", kind, shape))
+    found = computed(model, {"x": x, "c": x > 0}, y=3)["y"]
+    np.testing.assert_array_equal(found.reshape(-1), [2, 4, 0] if more else [1, 3, 0])
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 def test_slices_that_a_condition_chooses(axis: int | None) -> None:
     x, condition = RANDOM.standard_normal((5, 4)).astype(np.float32), np.array([True, False, True, True])
@@ -267,8 +280,9 @@ def test_a_bound_of_nothing_is_refused() -> None:
     model = model_of([make("NonZero", ["x"], ["y"])], {"x": x}, {"y": INT64})
     with pytest.raises(InputError, match="no such operator or result"):
         computed(model, {"x": x}, z=4)
-    with pytest.raises(InputError, match="at least 1"):
-        computed(model, {"x": x}, y=0)
+    for n in (0, 1 << 62):
+        with pytest.raises(InputError, match=rf"--bound y={n} \(expected at least 1, at most 67,108,864\)"):
+            computed(model, {"x": x}, y=n)
     with pytest.raises(UnsupportedOpError, match="--bound y=N"):
         computed(model, {"x": x})
 
@@ -355,3 +369,11 @@ def test_operators_of_a_bounded_model_have_fronts(tmp_path: Path, capsys: pytest
     model = str(places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx"))
     assert main(["pareto", model, "--chip", "test-4", "--bound", "at=2"]) == 0
     assert "where" in capsys.readouterr().out
+
+
+def test_the_command_says_how_large_a_bound_may_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = places_of(np.ones((1, 2), np.float32), tmp_path / "m.onnx")
+    assert main(["compile", str(path), "--chip", "test-4", "--bound", f"at={1 << 62}", "-o", "out"]) == 2
+    assert "expected NAME=N, N of at most 9 digits" in capsys.readouterr().err

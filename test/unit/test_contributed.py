@@ -10,6 +10,8 @@ from onnx import TensorProto, helper
 from support.contributed import DOMAIN, SEEDS, Array, Drawn, agree, computed, model_of
 from support.engines import by_runtime, saturates
 
+from t10.errors import UnsupportedOpError
+
 
 @pytest.mark.parametrize("operator", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -25,7 +27,7 @@ def test_norms_of_sums(operator: str, seed: int) -> None:
     }
     if operator != "SkipLayerNormalization":
         del inputs["beta"]
-    outputs = "y   sum" if draw.coin() else "y"
+    outputs = draw.choice("y", "y   sum", "y mean inv", "y  inv sum")
     attributes = {"epsilon": float(draw.choice(1e-5, 1e-2))}
     agree(operator, inputs, outputs, attributes=attributes, tolerance=2e-4)
 
@@ -300,3 +302,24 @@ def test_integer_products_as_floats(operator: str) -> None:
     np.testing.assert_allclose(found["y"], product_as_floats(given | constants), rtol=2e-5, atol=2e-5)
     if not saturates():
         agree(operator, given | dict.fromkeys(order[1:]), "y", constants=constants)
+
+
+def test_refusals_say_what_was_expected() -> None:
+    draw = Drawn(0)
+    q, mask = draw.array(1, 3, 32), np.ones((1, 1, 3, 3), np.int32)
+    heads = helper.make_node(
+        "MultiHeadAttention", ["q", "q", "q", "", "m"], ["y"], domain=DOMAIN, num_heads=2
+    )
+    with pytest.raises(
+        UnsupportedOpError, match=r"a mask 'm' of extents 1x1x3x3 \(expected at most 3"
+    ) as caught:
+        computed(model_of(heads, {"q": q, "m": mask}, {"y": TensorProto.FLOAT}, {}), {})
+    assert "attention_bias" in str(caught.value.hint)
+    constants: dict[str, Array] = {"b": np.zeros((8, 2, 8), np.uint8), "s": np.ones((8, 2), np.float32)}
+    constants["g"] = np.zeros(32, np.int32)
+    sizes: dict[str, Any] = {"K": 32, "N": 8, "bits": 4, "block_size": 16, "domain": DOMAIN}
+    product = helper.make_node("MatMulNBits", ["q", "b", "s", "", "g"], ["y"], **sizes)
+    with pytest.raises(
+        UnsupportedOpError, match=r"MatMulNBits has g_idx 'g' \(expected weights in the order"
+    ):
+        computed(model_of(product, {"q": q}, {"y": TensorProto.FLOAT}, constants), {})

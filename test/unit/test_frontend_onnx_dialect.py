@@ -103,6 +103,14 @@ def test_unknown_operations_are_refused_by_name(tmp_path: Path) -> None:
         import_model(file)
 
 
+def test_operands_that_an_operator_does_not_take_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    two = '%r = "onnx.Relu"(%x, %x) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>'
+    file.write_text(_one(two, "tensor<2x4xf32>"))
+    with pytest.raises(InputError, match=r"m\.mlir:3:.*Relu has 2 operands \(expected at most 1\)"):
+        import_model(file)
+
+
 def test_layouts_are_dropped() -> None:
     kind = 'tensor<1x2x4x4xf32, #onnx.layout<{dataLayout = "NCHW4C"}>>'
     layout = '#onnx.layout<{dataLayout = "NCHW4C"}>'

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from support import models
+from support.contributed import model_of
 
 import t10
 from t10.driver import Executable
@@ -119,6 +120,23 @@ def test_lengths_are_at_least_one_and_at_most_all(tmp_path: Path) -> None:
     lengths = np.concatenate(drawn(compiled(recurrent(tmp_path / "m.onnx")), "lengths", LARGE[0]))
     assert set(lengths) == {1, 2, 3, 4, 5, 6}
     agreed(tmp_path / "m.onnx", LARGE[0])
+
+
+@pytest.mark.parametrize("n_new", [1, 4])
+def test_places_of_new_tokens_are_in_the_cache(n_new: int, tmp_path: Path) -> None:
+    """They end at `lengths`, which is below the total length; ONNX Runtime reads anything for others."""
+    names = ["q", "", "", "pk", "pv", "lengths", "total"]
+    heads: dict[str, Any] = {"num_heads": 2, "kv_num_heads": 1, "domain": "com.microsoft"}
+    node = helper.make_node("GroupQueryAttention", names, ["y", "k", "v"], **heads)
+    cache, lengths = models.weights(0, 1, 1, 12, 16), np.zeros(1, np.int32)
+    inputs = {"q": models.weights(1, 1, n_new, 64), "pk": cache, "pv": cache, "lengths": lengths}
+    model = model_of(node, inputs, dict.fromkeys("ykv", FLOAT), {"total": np.array(9, np.int32)})
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    found = set(np.concatenate(drawn(compiled(path), "lengths", LARGE[0])).tolist())
+    assert len(found) > 3
+    assert found <= set(range(n_new - 1, 9))
+    agreed(path, NORMAL)
 
 
 def test_nothing_is_divided_by_zero(tmp_path: Path) -> None:

@@ -445,3 +445,14 @@ def test_windows_that_make_no_sense_are_not_written_out(pads: list[int]) -> None
     )
     with pytest.raises((InputError, UnsupportedOpError)):
         import_proto(made, source="m")
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+@pytest.mark.parametrize("is_node", [False, True])
+def test_no_axes_squeeze_all_dims_of_extent_1(opset: int, is_node: bool) -> None:
+    """As in ONNX Runtime; ONNX's inference takes out none."""
+    axes = "" if is_node else "<int64[0] axes = {}>"
+    made = "axes = Constant <value: tensor = int64[0] {}> ()" if is_node else ""
+    text = f"g (float[1, 3, 1] x) => (float[n] y) {axes} {{ {made} z = Squeeze (x, axes) y = Neg (z) }}"
+    of = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
+    agree(of, {"x": draw(1, 3, 1)})

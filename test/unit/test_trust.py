@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import warnings
 import zipfile
@@ -191,6 +194,36 @@ def test_files_are_read_within_budgets(tmp_path: Path, monkeypatch: pytest.Monke
     for name in (tmp_path, tmp_path / "none", "a\0b"):
         with pytest.raises(InputError, match="cannot read"):
             read_bytes(name, 10)
+
+
+def test_pipes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody writes; somebody does after a while, more than a pipe holds; a command, as `<(...)` and standard input."""
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.2)
+    pipe, read = (
+        tmp_path / "pipe",
+        "from t10.core.trust.files import *; print(len(read_bytes({!r}, 1 << 20)))",
+    )
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"cannot read .*pipe: it is a pipe that nobody writes to"):
+        read_bytes(pipe, 10)
+    monkeypatch.setattr(files, "WRITER_SECONDS", 60)
+    with subprocess.Popen(["bash", "-c", "sleep 0.3; (sleep 0.2; head -c 300000 /dev/zero) > $0", pipe]):
+        assert read_bytes(pipe, 1 << 20) == bytes(300000)
+    with (
+        subprocess.Popen(["bash", "-c", "head -c 300000 /dev/zero > $0", pipe]),
+        pytest.raises(InputError, match="found more than 9 bytes"),
+    ):
+        read_bytes(pipe, 9)
+    for name, end in (
+        ("/dev/stdin", ""),
+        ("-", ""),
+        ("/dev/fd/9", "9< <(sleep 0.3; head -c 70000 /dev/zero)"),
+    ):
+        command = f"(sleep 0.2; head -c 70000 /dev/zero) | $0 -c '{read.format(name).replace(chr(39), chr(34))}' {end}"
+        found = subprocess.run(
+            ["bash", "-c", command, sys.executable], capture_output=True, text=True, check=True
+        )
+        assert found.stdout == "70000\n"
 
 
 def test_text_is_utf8_and_its_lines_end_alike(tmp_path: Path) -> None:

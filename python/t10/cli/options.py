@@ -44,7 +44,9 @@ def bounds_of(arguments: Arguments) -> dict[str, int]:
             or len(extent) > _LONGEST
             or name in bounds
         ):
-            raise InputError(f"--bound {text!r} is malformed or repeated (expected NAME=N)")
+            raise InputError(
+                f"--bound {text!r} is malformed or repeated (expected NAME=N, N of at most 9 digits)"
+            )
         bounds[name] = int(extent)
     return bounds
 

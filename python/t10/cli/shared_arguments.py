@@ -153,8 +153,9 @@ def searching(*, of_folder: bool = False) -> argparse.ArgumentParser:
         dest="bounds",
         action="append",
         metavar="NAME=N",
-        help="rows of a result with a data-dependent shape (of NonZero, Compress, NonMaxSuppression, Unique, TopK), by "
-        "name of the operator or of its result; the output NAME.count counts the valid rows; repeatable",
+        help="rows of a result with a data-dependent shape (of NonZero, Compress, NonMaxSuppression, Unique, TopK), or "
+        "the most steps of a Loop, by name of the operator or of its result; the output NAME.count counts the valid "
+        "rows, or steps; repeatable",
     )
     _add_floats(parser)
     parser.add_argument(

@@ -328,9 +328,16 @@ def _tell_notes(console: Console, findings: Sequence[Finding]) -> None:
 def _tell_sensitive(
     console: Console, judge: Judge | None, wrong: Sequence[Finding], tolerance: float
 ) -> None:
-    """Print that roundings alone move the first output that is wrong by more than the tolerance, if they do."""
+    """Print why outputs may differ without a defect: sums that ONNX Runtime saturates, roundings of the first one."""
     if judge is None or not wrong:
         return
+    saturated = judge.saturated()
+    if saturated:
+        say(
+            console,
+            f"  {saturated}: ONNX Runtime adds products of uint8 and int8 in 16 bits on this processor, so that large"
+            " sums differ (give references with --inputs)",
+        )
     trial, name = wrong[0].trial, wrong[0].comparison.name
     moved = judge.moved_by_roundings(trial.inputs, name)
     if moved > tolerance:

@@ -19,7 +19,7 @@ from t10.frontend.asked_extents import Extents
 from t10.frontend.fold import fold_constants
 from t10.frontend.followed_rows import Follower
 from t10.frontend.protobuf_fields import replace_all
-from t10.frontend.rewrites.apply import rewrite_by
+from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.bounded import FORMS, Bounds
 from t10.frontend.shapes import infer_shapes
 from t10.frontend.unsupported import node_location, title_of
@@ -37,11 +37,11 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     if not extents:
         return model
     for name, n in extents.items():
-        if n < 1:
-            raise InputError(f"--bound {name}={n} (expected at least 1)")
+        if not 1 <= n <= MOST_EXTENT:
+            raise InputError(f"--bound {name}={n} (expected at least 1, at most {MOST_EXTENT:,})")
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
-    while fold_constants(model):
+    while fold_constants(model) or rewrite_by(model, bounds.control()):
         model = infer_shapes(model, source)
     asked = Extents(model, source)
     asked.separate()
@@ -93,9 +93,13 @@ def _follow(model: Any, bounds: Bounds, asked: Extents, source: str) -> None:
         of_extents = {name: asked.rows_of(name, follower) for name in node.output}
         follower.rows |= {name: rows for name, rows in of_extents.items() if rows is not None}
     nodes = asked.settle(graph, follower, nodes)
-    outputs = {value.name for value in graph.output}
-    for name in sorted(outputs & follower.rows.keys()):
-        nodes = follower.filled(nodes, name)
+    for value in graph.output:
+        rows = follower.rows.get(value.name)
+        if rows is not None:
+            nodes = follower.filled(nodes, value.name)
+            dims = value.type.tensor_type.shape.dim
+            if dims:  # what the file states is for some data
+                dims[rows.axis].dim_value = rows.n
     for name, count in bounds.counts.items():
         made = f"{name}{COUNT}"
         nodes.append(onnx.helper.make_node("Identity", [count], [made], name=made))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, title_of, unsupported
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
@@ -76,6 +76,8 @@ def computed_constants(model: Any, source: str, weights: Iterable[str]) -> list[
         hint = "export the model with constants there"
         if origins:
             hint += "".join(f", or fix input {name!r} with --constant {name}=..." for name in origins)
+        if node.op_type == "Loop":
+            hint += f", or bound it: --bound {title_of(node)}=N"
         found.append(unsupported(node, source, f"needs constants for its {listed}", hint, origins))
     return found
 

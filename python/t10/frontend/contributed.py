@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t10.frontend.rewrites import contributed, contributed_attention, contributed_cache, quantized_contributed
@@ -27,6 +28,29 @@ READ = frozenset(
     }
 )
 """Domain and name of every operator of ONNX Runtime that is read, in some of its forms at least."""
+
+
+_MASKS = {"Attention": 3, "MultiHeadAttention": 4}
+"""Which input is a mask."""
+
+
+def known_reason(node: Any, shapes: Mapping[str, Sequence[int]]) -> tuple[str, str] | None:
+    """Return why a node is in a form that has no rule, and what would help; None where that is not known."""
+    names: list[str] = [*node.input]
+    inputs = dict(enumerate(names))
+    if node.op_type == "MatMulNBits" and inputs.get(4):
+        return (
+            f"has g_idx {inputs[4]!r} (expected weights in the order of their groups)",
+            "quantise without reordering rows (GPTQ's desc_act or act_order off)",
+        )
+    mask = inputs.get(_MASKS.get(node.op_type, -1), "")
+    if len(shapes.get(mask, ())) == 4:
+        extents = "x".join(map(str, shapes[mask]))
+        return (
+            f"has a mask {mask!r} of extents {extents} (expected at most 3 dims)",
+            "give a mask of [batch, keys] or [batch, queries, keys], or add 0 and -10000 as attention_bias",
+        )
+    return None
 
 
 def rewrite_contributed(model: Any) -> bool:

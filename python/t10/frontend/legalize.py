@@ -21,6 +21,17 @@ def legalize(model: Any) -> None:
     replace_all(graph.node, nodes)
 
 
+def drop_empty_axes(model: Any) -> None:
+    """Drop, in place, axes of a Squeeze that are none: ONNX Runtime takes out all dims of extent 1, inference none."""
+    empty = {tensor.name for tensor in model.graph.initializer if list(tensor.dims) == [0]}
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            is_empty = any(list(each.t.dims) == [0] and each.name == "value" for each in node.attribute)
+            empty.update(node.output if is_empty else ())
+        elif node.op_type == "Squeeze" and len(node.input) > 1 and node.input[1] in empty:
+            del node.input[1:]
+
+
 def drop_absent_inputs(model: Any) -> None:
     """Drop, in place, trailing inputs without a name: ONNX allows them, the lowering of Conv counts inputs."""
     for node in model.graph.node:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from t10.frontend.contributed import READ
+from t10.frontend.contributed import READ, known_reason
+from t10.frontend.rewrites.apply import facts_of
 from t10.frontend.rewrites.control import MOST_NODES
 from t10.frontend.rewrites.matrices import MOST_ROWS
-from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, title_of, unsupported
 
 _RANDOM = "draws random numbers (expected results that inputs determine)"
 _RANDOM_HINT = "make random numbers on the host and give them as an input"
 _UNROLLED_HINT = "export with constant conditions and trip counts, so that it can be unrolled"
-_FORM_HINT = "export without the fusions of ONNX Runtime, and with weights as constants"
+_UNKNOWN_FORM = (
+    "is in a form that has no rule, or of unknown shape",
+    "export without the fusions of ONNX Runtime, and with weights as constants",
+)
 _TRAINING = "ai.onnx.preview.training"
 
 _LIMITS: dict[str, tuple[str, str]] = {
@@ -64,16 +68,17 @@ _LIMITS: dict[str, tuple[str, str]] = {
 def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
     """Return the nodes whose form has no rule; called when all rules have been applied."""
     found: list[UnsupportedNode] = []
+    shapes = facts_of(model).shapes
     for node in model.graph.node:
         if node.domain == _TRAINING:
             found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
         elif (node.domain, node.op_type) in READ:
-            found.append(
-                unsupported(node, source, "is in a form that has no rule, or of unknown shape", _FORM_HINT)
-            )
+            found.append(unsupported(node, source, *(known_reason(node, shapes) or _UNKNOWN_FORM)))
         elif node.domain not in STANDARD_DOMAINS:
             reason = f"is of the domain {node.domain!r}, of which nothing is lowered"
             found.append(unsupported(node, source, reason))
         elif node.op_type in _LIMITS:
-            found.append(unsupported(node, source, *_LIMITS[node.op_type]))
+            reason, hint = _LIMITS[node.op_type]
+            bound = f"; or bound it: --bound {title_of(node)}=N" if node.op_type == "Loop" else ""
+            found.append(unsupported(node, source, reason, f"{hint}{bound}"))
     return found

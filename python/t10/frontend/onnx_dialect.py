@@ -211,6 +211,8 @@ class _Writer:
         elif not domain:
             found = (name for name, v in _FURTHER_DOMAINS.items() if onnx.defs.has(parts.kind, v, name))
             domain = next(found, _OWN_DOMAIN)
+            if domain == _OWN_DOMAIN:
+                _check_operands(parts)
         if domain:
             self.domains.add(domain)
             attributes = {key: value for key, value in attributes.items() if value != []}
@@ -312,6 +314,20 @@ def _opset(kind: str, types: list[str]) -> int:
             return version
         found = found or version
     return found
+
+
+def _check_operands(parts: NodeParts) -> None:
+    """Refuse an operator of ONNX with more operands than it takes in any opset."""
+    versions = [version for version in range(OPSET, _NEWEST + 1) if onnx.defs.has(parts.kind, version, "")]
+    if not versions:
+        return
+    most = max(len(onnx.defs.get_schema(parts.kind, version, "").inputs) for version in versions)
+    if len(parts.inputs) > most:
+        raise InputError(
+            f"{parts.kind} has {len(parts.inputs)} operands (expected at most {most})",
+            operator=parts.name,
+            location=parts.location,
+        )
 
 
 def _takes(schema: Any, types: list[str]) -> bool:

@@ -1,10 +1,16 @@
-"""Bytes and text of a file, no more than a budget of them: a name may stand for anything, `/dev/zero` has no end."""
+"""Bytes and text of a file, no more than a budget of them: a name may stand for anything, `/dev/zero` has no end.
+
+A pipe that nobody writes to is an error: opening it would wait for ever.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import stat
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +27,9 @@ SOURCE_BYTES = 16 << 20
 """What people write: assembly, C++ references, cost models, declarations, lists."""
 ENDLESS_BYTES = 512 << 20
 """Of what is no file and has no size: pipes and devices."""
+WRITER_SECONDS = 5
+"""How long a named pipe may be without anyone who has it open to write."""
+_FIRST_BYTES = 1 << 16
 
 UNDECODABLE = (
     TypeError,
@@ -44,12 +53,14 @@ def read_bytes(path: Path | str, most: int, *, what: str = "", hint: str | None 
     try:
         if is_stream:
             return _taken(sys.stdin.buffer, min(most, ENDLESS_BYTES), shown)
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             found = os.fstat(file.fileno())
             if stat.S_ISREG(found.st_mode):
                 _check_size(found.st_size, most, shown)
                 return _taken(file, most, shown)
-            return _taken(file, min(most, ENDLESS_BYTES), shown)
+            first = _first_written(file.fileno()) if stat.S_ISFIFO(found.st_mode) else b""
+            os.set_blocking(file.fileno(), True)
+            return _taken(file, min(most, ENDLESS_BYTES), shown, first)
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise InputError(f"cannot read {shown}: {reason}", hint=hint) from error
@@ -111,8 +122,26 @@ def decoding(source: Path | str, *, hint: str | None = None) -> Generator[None]:
         ) from error
 
 
-def _taken(file: IO[bytes], most: int, shown: str) -> bytes:
-    data = file.read(most + 1)
+def _first_written(pipe: int) -> bytes:
+    """Return what is in a pipe that is read without waiting, nothing once there is a writer or was one.
+
+    Raises `OSError` where no writer comes.
+    """
+    waiting, end = select.poll(), time.monotonic() + WRITER_SECONDS
+    waiting.register(pipe, 0)  # tells that the last writer is gone
+    while time.monotonic() < end:
+        try:
+            first = os.read(pipe, _FIRST_BYTES)
+        except BlockingIOError:
+            return b""
+        if first or waiting.poll(20):
+            return first
+        time.sleep(0.02)
+    raise OSError(errno.EAGAIN, f"it is a pipe that nobody writes to (waited {WRITER_SECONDS} s)")
+
+
+def _taken(file: IO[bytes], most: int, shown: str, first: bytes = b"") -> bytes:
+    data = first + file.read(max(0, most + 1 - len(first)))
     _check_size(len(data), most, shown)
     return data
 

@@ -36,7 +36,7 @@ def rewrite_by(
     graph = model.graph
     if not any(node.op_type in by_operator for node in graph.node):
         return False
-    facts = _facts(model)
+    facts = facts_of(model)
     nodes: list[Any] = []
     has_changed = False
     for node in graph.node:
@@ -67,7 +67,8 @@ def _rewritten(node: Any, graph: Any, facts: Facts, rule: Rule, most_extent: int
     return site.nodes
 
 
-def _facts(model: Any) -> Facts:
+def facts_of(model: Any) -> Facts:
+    """Return what is known of the values of a model whose shapes are inferred."""
     graph = model.graph
     shapes: dict[str, Shape] = {}
     kinds: dict[str, int] = {}

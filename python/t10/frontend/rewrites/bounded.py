@@ -12,6 +12,8 @@ from math import prod
 
 import numpy as np
 
+from t10.frontend.rewrites import control
+from t10.frontend.rewrites.bounded_loops import write_loop
 from t10.frontend.rewrites.heads import below
 from t10.frontend.rewrites.site import KIND, Rule, Site
 
@@ -35,15 +37,42 @@ class Bounds:
     rows: dict[str, Rows] = field(default_factory=dict[str, Rows])
     counts: dict[str, str] = field(default_factory=dict[str, str])
     """By name of a bound, the value that counts."""
+    scanned: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    """What loops have made row by row: Compress of the first rows, until extents that are asked for are known."""
+
+    def control(self) -> dict[str, Rule]:
+        """Return rules for control flow: bounded loops, and what constants decide."""
+        return {**control.RULES, "Loop": self._loop}
 
     def rules(self) -> dict[str, Rule]:
-        """Return a rule for every operator that may be bounded."""
+        """Return a rule for every other operator that may be bounded."""
         return {
             name: lambda site, write=write: self._written(site, write) for name, write in _WRITERS.items()
         }
 
+    def _name(self, site: Site) -> str:
+        return next((n for n in (site.node.name, *site.node.output) if n and n in self.extents), "")
+
+    def _loop(self, site: Site) -> bool:
+        if control.RULES["Loop"](site):
+            return True
+        name = self._name(site)
+        steps = write_loop(site, self.extents[name]) if name else None
+        if steps is None:
+            return False
+        self.used.add(name)
+        self.counts[name] = steps.count
+        rows = Rows(0, steps.n, steps.run, steps.count)
+        self.scanned |= dict.fromkeys(site.node.output[len(site.node.input) - 2 :], rows)
+        return True
+
     def _written(self, site: Site, write: _Writer) -> bool:
-        name = next((n for n in (site.node.name, *site.node.output) if n and n in self.extents), "")
+        output = site.node.output[0]
+        if output in self.scanned:
+            self.rows[output] = rows = self.scanned.pop(output)
+            _filled(site, site.input(0), rows, len(site.shape(0) or ()), site.kind(0), 0)
+            return True
+        name = self._name(site)
         made = write(site, self.extents[name]) if name else None
         if made is None:
             return False
@@ -269,6 +298,7 @@ _WRITERS: dict[str, _Writer] = {
 }
 FORMS = {
     "Compress": "of static shape",
+    "Loop": "of at most 20,000 nodes in all steps, whose carried values keep one static shape in each",
     "NonMaxSuppression": "of float32 boxes and scores of static shape, max_output_boxes_per_class a constant above 0",
     "NonZero": "of static shape and fewer than 2^24 elements",
     "TopK": "of static shape, the bound at most the extent of its axis",

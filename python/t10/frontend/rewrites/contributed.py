@@ -61,32 +61,52 @@ def _summed(site: Site, bias: int) -> str:
 
 def _skip_simplified(site: Site) -> bool:
     shape, kind = site.shape(0), site.kind(0)
-    if shape is None or kind not in _FLOATS or site.output(1) or site.output(2):
+    if shape is None or kind not in _FLOATS:
         return False
     total, epsilon = _summed(site, 3), float(site.option("epsilon", 1e-12))
-    root_mean_square(site, total, site.input(2), kind, [len(shape) - 1], epsilon, site.node.output[0])
+    _, factor = root_mean_square(
+        site, total, site.input(2), kind, [len(shape) - 1], epsilon, site.node.output[0]
+    )
+    site.give(site.constant(np.zeros((*shape[:-1], 1)), np.float32), 1)  # as ONNX Runtime has the mean here
+    _give_single(site, factor, 2)
     return True
 
 
-def layer_norm(site: Site, x: str, scale: str, bias: str, kind: int, rank: int, epsilon: float) -> str:
-    """Write LayerNormalization over the last axis, without a bias too; opsets below 17 have no operator for it."""
+def _give_single(site: Site, x: str, place: int) -> None:
+    """Make `x` an output in f32, if anything reads that."""
+    if site.output(place):
+        site.cast(x, KIND.FLOAT, output=site.output(place))
+
+
+def layer_norm(
+    site: Site, x: str, scale: str, bias: str, kind: int, rank: int, epsilon: float
+) -> tuple[str, str, str]:
+    """Write LayerNormalization over the last axis, without a bias too; opsets below 17 have no operator for it.
+
+    Returns it, the mean and the root of the variance.
+    """
     inner = _wide(site, kind)
     wide = x if inner == kind else site.cast(x, inner)
-    centred = site.op("Sub", wide, site.reduce("ReduceMean", wide, [rank - 1], keep=True))
+    mean = site.reduce("ReduceMean", wide, [rank - 1], keep=True)
+    centred = site.op("Sub", wide, mean)
     variance = site.reduce("ReduceMean", site.op("Mul", centred, centred), [rank - 1], keep=True)
     root = site.op("Sqrt", site.op("Add", variance, site.scalar(epsilon, inner)))
     normal = site.op("Div", centred, root)
     narrow = normal if inner == kind else site.cast(normal, kind)
     scaled = site.op("Mul", narrow, scale)
-    return site.op("Add", scaled, bias) if bias else scaled
+    return site.op("Add", scaled, bias) if bias else scaled, mean, root
 
 
 def _skip_layer(site: Site) -> bool:
     shape, kind = site.shape(0), site.kind(0)
-    if shape is None or kind not in _FLOATS or site.output(1) or site.output(2):
+    if shape is None or kind not in _FLOATS:
         return False
     total, epsilon = _summed(site, 4), float(site.option("epsilon", 1e-12))
-    site.give(layer_norm(site, total, site.input(2), site.input(3), kind, len(shape), epsilon))
+    made, mean, root = layer_norm(site, total, site.input(2), site.input(3), kind, len(shape), epsilon)
+    site.give(made)
+    _give_single(site, mean, 1)
+    if site.output(2):
+        _give_single(site, site.op("Reciprocal", root), 2)
     return True
 
 
@@ -102,7 +122,7 @@ def _embeddings(site: Site) -> bool:
         total = site.op("Add", total, site.op("Gather", site.input(4), site.input(1), axis=0))
     site.give(total, 2)
     epsilon = float(site.option("epsilon", 1e-12))
-    site.give(layer_norm(site, total, site.input(5), site.input(6), kind, 3, epsilon))
+    site.give(layer_norm(site, total, site.input(5), site.input(6), kind, 3, epsilon)[0])
     if not site.output(1):
         return True
     if site.input(7):

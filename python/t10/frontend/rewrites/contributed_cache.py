@@ -1,7 +1,9 @@
 """GroupQueryAttention of ONNX Runtime's domain: heads that share keys, a cache, places that data decide.
 
 The key of a token at place p is written to row p of the cache, and a query sees the keys up to its own place. Where the
-first new token lies is `seqlens_k + 1 - new tokens`, 0 at the first prompt, whose tokens are all there are.
+first new token lies is `seqlens_k + 1 - new tokens`, 0 at the first prompt, whose tokens are all there are. Of a prompt
+that is padded behind `seqlens_k + 1` tokens, only these are seen. Rows of the cache behind the last token are 0, as in
+ONNX Runtime where past and present are two buffers.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ _OTHERS = (12, 13, 16)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a node computes: extents, and where its tokens begin: a number, or the name of [batch, 1, 1, 1] in int32."""
+    """What a node computes: extents, and where its tokens begin: a number, or the name of [batch, 1, 1, 1] in int32.
+
+    `last` is the name of the place of each sequence's last token in a padded prompt, in the same extents.
+    """
 
     batch: int
     n: int
@@ -44,6 +49,7 @@ class _Step:
     n_total: int
     n_past: int
     start: int | str
+    last: str = ""
 
     @property
     def n_present(self) -> int:
@@ -84,6 +90,8 @@ def _group_query(site: Site) -> bool:
         _sink(site, step, kind),
     )
     made, scores, weights = attend(site, heads, how, kind)
+    if step.last and not _is_clamped(site):
+        made = _without_padding(site, step, made, kind)
     site.give(merge_heads(site, made, heads))
     if site.output(3) and int(site.option("qk_output", 0)) == 1:
         # What is masked is 0 here, as ONNX Runtime leaves it.
@@ -106,21 +114,23 @@ def _step(site: Site) -> _Step | None:
         return None
     size = width // n if key else width // (n + 2 * n_kv)
     n_total, n_past = int(total.reshape(-1)[0]), past[2] if past else 0
+    lengths = site.constant_input(_LENGTHS)
+    found: set[int] = set() if lengths is None else {int(each) for each in lengths.reshape(-1)}
+    last = (
+        ""
+        if found == {n_total - 1}
+        else site.reshape(site.cast(site.input(_LENGTHS), KIND.INT32), (batch, 1, 1, 1))
+    )
     start: int | str = 0
     if n_new != n_total:
-        lengths = site.constant_input(_LENGTHS)
-        found: set[int] = (
-            set() if lengths is None else {int(each) + 1 - n_new for each in lengths.reshape(-1)}
+        start = (
+            found.pop() + 1 - n_new
+            if len(found) == 1
+            else site.op("Add", last, site.scalar(1 - n_new, KIND.INT32))
         )
-        if len(found) == 1:
-            start = found.pop()
-        else:
-            moved = site.op(
-                "Add", site.cast(site.input(_LENGTHS), KIND.INT32), site.scalar(1 - n_new, KIND.INT32)
-            )
-            start = site.reshape(moved, (batch, 1, 1, 1))
+        last = ""
     is_there = n_total >= n_new and (not isinstance(start, int) or 0 <= start <= max(n_past, 0))
-    return _Step(batch, n, n_kv, n_new, size, n_total, n_past, start) if is_there else None
+    return _Step(batch, n, n_kv, n_new, size, n_total, n_past, start, last) if is_there else None
 
 
 def _parts(site: Site, step: _Step) -> tuple[str, str, str] | None:
@@ -168,28 +178,37 @@ def _rotation(site: Site, step: _Step) -> Rotation | None:
 
 
 def _present(site: Site, step: _Step, past: int, new: str, kind: int) -> str:
-    """Write the cache with new rows in it."""
+    """Write the cache with new rows in it, and zeros behind them."""
     old, n, n_past = site.input(past), step.n_new, step.n_past
+
+    def zeros(n_rows: int) -> str:
+        extents = [step.batch, step.n_kv, n_rows, step.size]
+        return site.op("Expand", site.scalar(0, kind), site.constant(extents, np.int64))
+
     if isinstance(step.start, int):
         end = step.start + n
         parts = [site.slice(old, 2, 0, step.start) if step.start < n_past else old] if step.start else []
         parts.append(new)
-        if n_past > end:
-            parts.append(site.slice(old, 2, end, n_past))
+        if step.n_present > end:
+            parts.append(zeros(step.n_present - end))
         return site.concat(parts, 2) if len(parts) > 1 else new
-    if step.n_present > n_past:
-        extents = [step.batch, step.n_kv, step.n_present - n_past, step.size]
-        zeros = site.op("Expand", site.scalar(0, kind), site.constant(extents, np.int64))
-        old = site.concat([old, zeros], 2) if n_past else zeros
-    rows = places(site, step.n_present, 2)
+    more = step.n_total - n_past
+    old = site.slice(old, 2, 0, step.n_total) if more < 0 else old
+    if more > 0:
+        old = site.concat([old, zeros(more)], 2) if n_past else zeros(more)
+    rows = places(site, step.n_total, 2)
+    if n_past:
+        old = site.op("Where", at_most(site, rows, step.start), old, site.scalar(0, kind))
     if n == 1:
-        return site.op("Where", site.op("Equal", rows, step.start), new, old)
-    # Row t is that of the new token t - start: a product with ones moves it there.
-    distance = site.op("Sub", rows, places(site, n, 3))
-    moved = site.op("MatMul", site.cast(site.op("Equal", distance, step.start), kind), new)
-    end = site.op("Add", step.start, site.scalar(n, KIND.INT32))
-    is_new = site.op("And", site.op("Not", below(site, rows, step.start)), below(site, rows, end))
-    return site.op("Where", is_new, moved, old)
+        made = site.op("Where", site.op("Equal", rows, step.start), new, old)
+    else:
+        # Row t is that of the new token t - start: a product with ones moves it there.
+        distance = site.op("Sub", rows, places(site, n, 3))
+        moved = site.op("MatMul", site.cast(site.op("Equal", distance, step.start), kind), new)
+        end = site.op("Add", step.start, site.scalar(n, KIND.INT32))
+        is_new = site.op("And", site.op("Not", below(site, rows, step.start)), below(site, rows, end))
+        made = site.op("Where", is_new, moved, old)
+    return site.concat([made, zeros(-more)], 2) if more < 0 else made
 
 
 def _allowed(site: Site, step: _Step) -> str:
@@ -197,15 +216,31 @@ def _allowed(site: Site, step: _Step) -> str:
     keys = places(site, step.n_total, 3)
     if not site.option("causal", 1):
         if isinstance(step.start, int):
-            return ""
+            return at_most(site, keys, step.last) if step.last else ""
         return below(site, keys, site.op("Add", step.start, site.scalar(step.n_new, KIND.INT32)))
     queries = step.of_queries(site)
+    if step.last and _is_clamped(site):
+        queries = site.op("Min", queries, step.last)
     allowed = at_most(site, keys, queries)
     window = int(site.option("local_window_size", -1))
     if window > 0:
         first = site.op("Sub", queries, site.scalar(window, KIND.INT32))
         allowed = site.op("And", allowed, site.op("Greater", keys, first))
-    return allowed
+    return site.op("And", allowed, at_most(site, keys, step.last)) if step.last else allowed
+
+
+def _is_clamped(site: Site) -> bool:
+    """Return whether padding sees the window of the last token, as in ONNX Runtime's plain kernel, not its own one."""
+    return bool(site.option("smooth_softmax", 0) > 0 or site.input(_SINK) or site.output(3))
+
+
+def _without_padding(site: Site, step: _Step, made: str, kind: int) -> str:
+    """Write 0 for queries whose window holds no token."""
+    window = int(site.option("local_window_size", -1))
+    if window <= 0:
+        return made
+    end = site.op("Add", step.last, site.scalar(window, KIND.INT32))
+    return site.op("Where", site.op("Greater", end, step.of_queries(site)), made, site.scalar(0, kind))
 
 
 def _sink(site: Site, step: _Step, kind: int) -> str:

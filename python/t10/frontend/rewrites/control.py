@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def _if(site: Site) -> bool:
     condition = site.constant_input(0)
     if condition is None or condition.size != 1:
         return False
-    branch = _body(site, "then_branch" if condition.reshape(()) else "else_branch")
+    branch = body_of(site, "then_branch" if condition.reshape(()) else "else_branch")
     for place, name in enumerate(write_graph(site, branch, {})):
         site.give(name, place)
     return True
@@ -26,8 +27,8 @@ def _if(site: Site) -> bool:
 
 def _loop(site: Site) -> bool:
     count, condition = site.constant_input(0), site.constant_input(1)
-    body = _body(site, "body")
-    if count is None or (site.input(1) and condition is None) or not _goes_on(site, body):
+    body = body_of(site, "body")
+    if count is None or (site.input(1) and condition is None) or not goes_on(site, body):
         return False
     n_steps = int(count.reshape(())) if condition is None or bool(condition.reshape(())) else 0
     carried = list(site.node.input[2:])
@@ -47,12 +48,12 @@ def _loop(site: Site) -> bool:
         site.give(name, place)
     for place, row in enumerate(rows, start=len(carried)):
         if site.output(place):
-            site.give(_stacked(site, row, 0), place)
+            site.give(stacked(site, row, 0), place)
     return True
 
 
 def _scan(site: Site) -> bool:
-    body, n_scanned = _body(site, "body"), int(site.option("num_scan_inputs", 0))
+    body, n_scanned = body_of(site, "body"), int(site.option("num_scan_inputs", 0))
     n_states = len(site.node.input) - n_scanned
     if site.facts.opset < 9 or n_scanned < 1 or n_states < 0:
         return False
@@ -89,10 +90,10 @@ def _give_scanned(site: Site, states: list[str], rows: list[list[str]]) -> None:
     for number, row in enumerate(rows):
         if site.output(len(states) + number):
             ordered = row[::-1] if prepends[number] else row
-            site.give(_stacked(site, ordered, axes[number]), len(states) + number)
+            site.give(stacked(site, ordered, axes[number]), len(states) + number)
 
 
-def _stacked(site: Site, row: list[str], axis: int) -> str:
+def stacked(site: Site, row: Sequence[str], axis: int) -> str:
     """Return values one after another along a new axis."""
     axes = site.constant([axis], np.int64)
     wide = [
@@ -104,11 +105,12 @@ def _stacked(site: Site, row: list[str], axis: int) -> str:
     return wide[0] if len(wide) == 1 else site.concat(wide, axis)
 
 
-def _body(site: Site, name: str) -> Any:
+def body_of(site: Site, name: str) -> Any:
+    """Return the graph of an attribute."""
     return next(attribute.g for attribute in site.node.attribute if attribute.name == name)
 
 
-def _goes_on(site: Site, body: Any) -> bool:
+def goes_on(site: Site, body: Any) -> bool:
     """Return whether the condition a body makes is the one it got, or true: a constant of its own or from outside."""
     name, given = body.output[0].name, body.input[1].name
     constants = site.facts.constants | {tensor.name: tensor for tensor in body.initializer}

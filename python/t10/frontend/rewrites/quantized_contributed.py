@@ -106,11 +106,17 @@ def _scaled_product(
 
 
 def _pool(site: Site) -> bool:
-    """Write a mean of integers; one over the channels' place in another order of dims has no rule."""
-    if site.option("channels_last", 0):
+    """Write a mean of integers; channels that are last go before the pixels and back."""
+    rank, is_last = len(site.shape(0) or ()), bool(site.option("channels_last", 0))
+    if is_last and rank < 3:
         return False
     options = {name: value for name, value in site.options.items() if name != "channels_last"}
-    mean = site.op(site.node.op_type.removeprefix("QLinear"), _centred(site, 0, 2), **options)
+    x = _centred(site, 0, 2)
+    if is_last:
+        x = site.transpose(x, (0, rank - 1, *range(1, rank - 1)))
+    mean = site.op(site.node.op_type.removeprefix("QLinear"), x, **options)
+    if is_last:
+        mean = site.transpose(mean, (0, *range(2, rank), 1))
     return _rounded(site, site.op("Mul", mean, site.op("Div", site.input(1), site.input(3))), 4)
 
 
