@@ -34,6 +34,7 @@ from t10.report.analyser.tiles import TileCounter
 from t10.report.build import step_peaks
 from t10.report.compare import changes, page_record
 from t10.report.pareto import front_plot, on_front
+from t10.report.rates import MEAN_RATE
 from t10.report.trace import planned_trace
 from t10.sim.device.phase import floor_plan
 
@@ -295,8 +296,10 @@ def test_the_timeline_has_the_counters_of_the_page() -> None:
     held = [each["args"] for each in events if each["name"] == "bytes per core"]
     assert [each["in use"] for each in held] == list(step_peaks(plan))
     assert all(each["in use"] == sum(each.values()) - each["in use"] for each in held)
-    rates = [each["args"]["in"] for each in events if each["name"] != "bytes per core"]
-    assert rates == [pytest.approx((16 + 24 + 64) / (360 / CHIP.clock_hz) / 1e9, abs=1e-3), 0]
+    rates = [each["args"]["busiest core"] for each in events if each["name"] == MEAN_RATE]
+    expected = (16 + 24 + 64) / (360 / CHIP.clock_hz) / 1e9
+    assert rates == [pytest.approx(expected, abs=1e-3), 0]
+    assert in_page("Model.meanRate(n, cycles, hertz)", n=104, cycles=360, hertz=CHIP.clock_hz) == expected
 
 
 def test_the_page_of_a_large_model_is_small() -> None:

@@ -16,6 +16,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.driver import compile
 from t10.errors import InputError
+from t10.report.rates import peak_macs
 from t10.report.sweep import sweep_plot
 from t10.staged import compile_stages
 from t10.sweep import Point, chips_of, parse_varied, sweep
@@ -311,6 +312,12 @@ def test_a_model_in_stages_is_planned_for_every_chip(
             1 - computing / staged.staged.latency_cycles, abs=1e-4
         )
         assert (row["n_stages"], len(staged.plans)) == ("2", 2)
+        report, interval = staged.report(), staged.staged.interval_cycles
+        macs = sum(spec.n_points for spec in staged.graph.operators if spec.kind == "contraction")
+        assert report.utilisation == round(macs / (interval * 2 * peak_macs(staged.executables[0].chip)), 6)
+        assert float(row["utilisation"]) == report.utilisation
+        rates = [each.mean_gbytes_per_second_in for each in report.stages]
+        assert float(row["mean_gbytes_per_second_in"]) == pytest.approx(max(rates), abs=1e-3)
     assert float(rows[0]["results_per_second"]) > float(rows[1]["results_per_second"])
     assert main([*command, "--stages", "2", "--program"]) == 2
     assert main([*command[:-1], str(tmp_path / "other"), "--stage-level", "chip"]) == 2

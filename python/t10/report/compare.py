@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from t10.report.columns import Column, FittedTable
+from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import EnergyReport, OperatorReport, Report
 from t10.report.table import KINDS, KINDS_IN_TIME, bytes_text, joules_text, milliseconds_text, share_text
 
@@ -71,17 +72,18 @@ def totals(a: Report, b: Report) -> tuple[tuple[str, str], ...]:
         ),
         ("cycles", f"{a.total_cycles:,} -> {b.total_cycles:,} ({change:+.2%})"),
         *((kind, f"{x:,} -> {y:,}") for kind, x, y in kinds if x or y),
-        *_utilisations(a.utilisation, b.utilisation),
+        *_rates(a, b),
         *_energies(a.energy, b.energy),
         ("peak per core", f"{bytes_text(a.peak_bytes)} -> {bytes_text(b.peak_bytes)}"),
         ("cost model", a.cost_model if a.cost_model == b.cost_model else f"{a.cost_model} -> {b.cost_model}"),
     )
 
 
-def _utilisations(a: float | None, b: float | None) -> Iterator[tuple[str, str]]:
-    """Yield what part of the matrix engines' fastest rate two runs come to, where one has products."""
-    if a is not None or b is not None:
-        yield "of peak", " -> ".join(share_text(each) or "none" for each in (a, b))
+def _rates(a: Report, b: Report) -> Iterator[tuple[str, str]]:
+    """Yield what part of the matrix engines' fastest rate two runs come to, where one has products; GB/s that move."""
+    if a.utilisation is not None or b.utilisation is not None:
+        yield UTILISATION, " -> ".join(share_text(each.utilisation) or "none" for each in (a, b))
+    yield MEAN_RATE, " -> ".join(f"{each.mean_rate:.2f}" for each in (a, b))
 
 
 def _energies(a: EnergyReport | None, b: EnergyReport | None) -> Iterator[tuple[str, str]]:

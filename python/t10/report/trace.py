@@ -16,6 +16,7 @@ from t10.core.document.records import MODELLED
 from t10.core.schedule import PHASES as CORE_PHASES
 from t10.core.schedule import ModulePlan, moment
 from t10.report.analyser.memory import bytes_by_purpose
+from t10.report.rates import MEAN_RATE, mean_rate
 from t10.report.traffic import operator_traffic
 
 TRACE_FILE = "trace.json"
@@ -23,7 +24,6 @@ PHASE_ORDER = ("wait", "setup", "relayout", "compute", "shift", "reduce")
 OPERATORS, PHASES = 1, 2
 PROCESS = 1
 MICROSECONDS_PER_SECOND = 1e6
-GIGABYTE = 1e9
 
 Event = dict[str, Any]
 
@@ -155,8 +155,8 @@ def _counter(chip: ChipSpec, name: str, start: int, values: Event) -> Event:
 
 def _rate(chip: ChipSpec, start: int, end: int, received_bytes: int) -> Event:
     """Return the rate at which the busiest core of an operator receives, over its time."""
-    rate = received_bytes * chip.clock_hz / max(end - start, 1) / GIGABYTE
-    return _counter(chip, "GB/s into the busiest core", start, {"in": round(rate, 3)})
+    rate = mean_rate(received_bytes, (end - start) / chip.clock_hz)
+    return _counter(chip, MEAN_RATE, start, {"busiest core": round(rate, 3)})
 
 
 def microseconds(chip: ChipSpec, cycles: int) -> float:

@@ -101,6 +101,7 @@ def _operator(
         "plans": shown.n_plans,
         "active": shown.active_bytes,
         "peak": shown.peak_bytes,
+        "utilisation": shown.utilisation,
         "energy": "" if shown.energy is None else joules_text(shown.energy.total),
         "tensors": [operand.name for operand in spec.rotatable],
         "moved": moved,

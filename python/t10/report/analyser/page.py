@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from t10.errors import printable
+from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import Report
 from t10.report.table import bytes_text, energy_text, milliseconds_text, optimality_text
 
@@ -75,7 +76,8 @@ operator, which is framed in both.</p>
 """
 TILES = """<h2>Tiles</h2>
 <p class="bar"><select id="tiles-metric" aria-label="what is shown"><option value="busy">busy share</option>
-<option value="held">bytes</option><option value="in">GB/s in</option><option value="out">GB/s out</option></select>
+<option value="held">bytes</option><option value="in">mean GB/s in</option>
+<option value="out">mean GB/s out</option></select>
 <select id="tiles-scope" aria-label="of what"><option value="run">whole run</option>
 <option value="operator">selected operator</option></select></p>
 <p class="note" id="tiles-note"></p>
@@ -167,10 +169,8 @@ def _facts(facts: Iterable[tuple[str, str]]) -> str:
 def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
     seconds = sum(report.planner_seconds.values())
     timed = () if report.timed_cycles is None else (("cycles as emitted", f"{report.timed_cycles:,}"),)
-    received = sum(report.traffic_bytes.model_dump().values())
-    rate = received / max(report.total_milliseconds, 1e-9) / 1e6
     share = report.utilisation
-    engines = () if share is None else (("of the engines' peak", f"{share:.1%}"),)
+    engines = () if share is None else ((UTILISATION, f"{share:.1%} of the matrix engines' peak"),)
     energy = () if report.energy is None else (("modelled energy", energy_text(report.energy)),)
     return (
         ("modelled time", milliseconds_text(report.total_milliseconds)),
@@ -179,7 +179,7 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
         *energy,
         ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
         *engines,
-        ("busiest cores receive", f"{rate:.2f} GB/s"),
+        (MEAN_RATE, f"{report.mean_rate:.2f}, busiest core"),
         ("peak per core", f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}"),
         ("weights", bytes_text(report.weight_bytes)),
         ("cores", f"{report.chip.n_cores:,}"),

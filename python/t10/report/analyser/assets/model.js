@@ -170,8 +170,7 @@ const Model = {
         total[tile] += value * weight;
       });
     }
-    const unit = metric === "busy" ? 1 / cycles : data.chip.hertz / cycles / 1e9;
-    return total.map((value) => (cycles ? value * unit : 0));
+    return total.map((value) => (metric !== "busy" ? Model.meanRate(value, cycles, data.chip.hertz) : cycles ? value / cycles : 0));
   },
 
   /**
@@ -222,6 +221,9 @@ const Model = {
     }
     return chip.levels.length > 1 ? `tile ${tile} (${parts.join(", ")})` : `tile ${tile}`;
   },
+
+  /** Return GB/s: bytes over all of the time. */
+  meanRate: (bytes, cycles, hertz) => (cycles ? (bytes * hertz) / cycles / 1e9 : 0),
 
   things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,
 

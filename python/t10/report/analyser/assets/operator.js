@@ -41,7 +41,8 @@ function drawOperator(data) {
       ["computing", `${((100 * each.cycles[2]) / Math.max(cycles, 1)).toFixed(0)} %`],
       ["cores", `${Model.count(each.cores)} of ${Model.count(data.chip.cores)}`], ["steps", Model.count(each.steps)],
       ["memory while it runs", Model.bytesText(each.peak)], ...(each.energy ? [["energy", each.energy]] : []),
-      ["busiest core receives", `${Model.bytesText(bytes)}, ${((bytes * data.chip.hertz) / Math.max(cycles, 1) / 1e9).toFixed(2)} GB/s`],
+      ["busiest core receives", Model.bytesText(bytes)], ["mean GB/s in", Model.meanRate(bytes, cycles, data.chip.hertz).toFixed(2)],
+      ...(each.utilisation === null ? [] : [["utilisation", `${(100 * each.utilisation).toFixed(1)} %`]]),
     ];
     byId("operator-name").textContent = each.name + (each.at && each.at !== each.name ? ` (${each.at})` : "");
     byId("operator-facts").replaceChildren(...facts.map(([name, value]) => make("div", {}, name, make("b", {}, value))));

@@ -1,4 +1,8 @@
-"""How much of what a chip's matrix engines could do is done."""
+"""What a chip comes to per second: bytes into its busiest core, and work of its matrix engines.
+
+Both are over all of the time of an operator, a run or, in a pipeline, from one result to the next: whatever a core does
+then, data moves or not. Every table, page, file and timeline shows these two, under these names.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,15 @@ from collections.abc import Iterable
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 
+MEAN_RATE = "mean GB/s in"
+UTILISATION = "utilisation"
 PRODUCTS = ("contraction", "convolution")
+GIGABYTE = 1e9
+
+
+def mean_rate(received_bytes: int, seconds: float) -> float:
+    """Return GB/s: the bytes that the busiest core receives, over all of the time."""
+    return received_bytes / seconds / GIGABYTE if seconds else 0.0
 
 
 def peak_macs(chip: ChipSpec) -> int:
