@@ -43,6 +43,13 @@ async function used(page) {
     expect("a click on a heading sorts", numbers.every((n, i) => i === 0 || numbers[i - 1] >= n));
     rows()[0].click();
     expect("a click marks the row", rows()[0].classList.contains("chosen"));
+    if (document.getElementById("pipeline")) {
+      expect("the pipeline is drawn", document.querySelectorAll("#pipeline canvas").length === 1);
+      expect("every stage has its bars", document.querySelectorAll("svg.bars").length === 2);
+      expect("every stage links to its page", rows().every((row) => /^stage-[0-9]+[.]html$/.test(row.querySelector("a").getAttribute("href"))));
+      for (const id of ["zoom-in", "zoom-interval", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+      return wrong;
+    }
     if (document.getElementById("runs")) {
       expect("two runs are drawn", document.querySelectorAll("#runs canvas").length === 1);
       for (const id of ["zoom-in", "zoom-out", "zoom-all"]) document.getElementById(id).click();

@@ -305,7 +305,12 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", out]) == 0
     assert "in 2 stages (modelled, ipu)" in capsys.readouterr().out
     assert main(["report", out]) == 0
-    assert "/fc2/MatMul" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "/fc2/MatMul" in shown
+    assert "utilisation" in shown
+    assert "mean GB/s in" in shown
+    assert f"wrote {out}/: report.html, stage-0.html, stage-1.html" in shown
+    assert main(["run", out]) == 0  # The manifest lists the pages.
     assert main(["report", "--no-plots", f"{out}/stages/0"]) == 0
 
 

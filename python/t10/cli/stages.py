@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from t10.arrays import write_arrays
-from t10.artefact import MANIFEST_FILE, Folder
+from t10.artefact import MANIFEST_FILE, Folder, amended
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
 from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED
 from t10.cli.terminal import progress_bar, say, stdout
-from t10.core.atomic import check_writable
+from t10.core.atomic import check_writable, write_text
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.partials import allowed_errors
@@ -117,11 +117,33 @@ def run_folder(folder: Folder, arguments: Arguments) -> int:
 
 
 def report_folder(folder: Folder, arguments: Arguments) -> int:
-    """Print what a model in stages costs; each stage has a report of its own."""
+    """Print what a model in stages costs; write its page, and a page for each plan that differs."""
     console = stdout(quiet=arguments.quiet)
-    _print(StagedExecutable.load(folder), console)
+    staged = StagedExecutable.load(folder)
+    _print(staged, console)
     say(console, f"operators: t10 report {arguments.folder / STAGES_FOLDER / '0'}")
+    if arguments.plots:
+        with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
+            names = write_stage_pages(into, staged, progress)
+        say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
+        say(console, f"open {names[0]} in a browser")
     return 0
+
+
+def write_stage_pages(folder: Path, staged: StagedExecutable, progress: Progress) -> tuple[str, ...]:
+    """Write the page of the pipeline and those of its plans; returns the names of the files, the former first."""
+    from t10.report.analyser.data import page_data
+    from t10.report.analyser.page import PAGE_FILE, page_text
+    from t10.report.analyser.stages import page_of_plan, stages_page
+
+    write_text(folder / PAGE_FILE, stages_page(staged.report()))
+    names = [PAGE_FILE]
+    for number, each in enumerate(staged.executables):
+        progress("draw", number, len(staged.executables))
+        report = each.report()
+        names.append(page_of_plan(number))
+        write_text(folder / names[-1], page_text(report, page_data(each.plan, each.chip, report)))
+    return tuple(names)
 
 
 def _print(staged: StagedExecutable, console: object) -> None:

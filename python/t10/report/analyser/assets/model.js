@@ -58,6 +58,27 @@ const Model = {
     return found;
   },
 
+  /**
+   * Return when every stage of a pipeline takes, runs and sends the first results, until the first one is done:
+   * {stage, result, part, from, to} in cycles. A hand-over is sent by a stage and taken by the next at once.
+   */
+  pipeline(stages, interval) {
+    const latency = Model.sum(stages.map((each) => each.run + each.send));
+    const found = [];
+    for (let result = 0; result * interval < latency; result++) {
+      let at = result * interval;
+      stages.forEach((each, stage) => {
+        found.push({ stage, result, part: "run", from: at, to: at + each.run });
+        at += each.run;
+        if (!each.send) return;
+        found.push({ stage, result, part: "send", from: at, to: at + each.send });
+        if (stage + 1 < stages.length) found.push({ stage: stage + 1, result, part: "receive", from: at, to: at + each.send });
+        at += each.send;
+      });
+    }
+    return found.filter((each) => each.from < latency);
+  },
+
   /** Return the place of a core along every axis. */
   coordinates(plan, core) {
     const where = plan.fOp.map(() => 0);
