@@ -25,7 +25,7 @@ async function below(page, height) {
 
 /** Use a page as a person would; returns what is wrong with it. */
 async function used(page) {
-  return page.evaluate(() => {
+  return page.evaluate(async () => {
     const wrong = [];
     const expect = (what, ok) => { if (!ok) wrong.push(what); };
     const rows = () => [...document.querySelectorAll("tbody tr")];
@@ -74,7 +74,13 @@ async function used(page) {
       document.getElementById("tiles-metric").dispatchEvent(new Event("change"));
       expect(`tiles show ${metric}`, /on average/.test(document.getElementById("tiles-note").textContent));
     }
-    for (const id of ["zoom-in", "zoom-operator", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+    for (const id of ["zoom-in", "zoom-out", "zoom-all", "zoom-operator"]) document.getElementById(id).click();
+    const chart = document.querySelector("#timeline .u-over");
+    const { left, top, width } = chart.getBoundingClientRect();
+    chart.dispatchEvent(new MouseEvent("mousemove", { clientX: left + width / 2, clientY: top + 40, bubbles: true }));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    expect("steps are shown", /step [0-9]+ of [0-9]+: /.test(document.getElementById("time-readout").textContent));
+    document.getElementById("zoom-all").click();
     return wrong;
   });
 }

@@ -59,5 +59,12 @@ def write_report_files(
 
     report = executable.report()
     return write_page(
-        folder, executable.plan, executable.chip, report, progress, program=program, check=check
+        folder,
+        executable.plan,
+        executable.chip,
+        report,
+        progress,
+        program=program,
+        check=check,
+        costs=executable.costs(),
     )

@@ -142,7 +142,9 @@ def write_stage_pages(folder: Path, staged: StagedExecutable, progress: Progress
         progress("draw", number, len(staged.executables))
         report = each.report()
         names.append(page_of_plan(number))
-        write_text(folder / names[-1], page_text(report, page_data(each.plan, each.chip, report)))
+        write_text(
+            folder / names[-1], page_text(report, page_data(each.plan, each.chip, report, each.costs()))
+        )
     return tuple(names)
 
 

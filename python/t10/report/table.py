@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
-KINDS_IN_TIME = ("setup", "relayout", "compute", "shift", "reduce", "wait")
-"""The order in which an operator spends its cycles, but that it waits for off-chip memory first."""
+KINDS_IN_TIME = ("wait", "setup", "relayout", "compute", "shift", "reduce")
+"""The order in which an operator spends its cycles."""
 COLOURS = {
     "compute": "green",
     "shift": "cyan",

@@ -17,10 +17,10 @@ from t10.core.schedule import PHASES as CORE_PHASES
 from t10.core.schedule import ModulePlan, moment
 from t10.report.analyser.memory import bytes_by_purpose
 from t10.report.rates import MEAN_RATE, mean_rate
+from t10.report.table import KINDS_IN_TIME
 from t10.report.traffic import operator_traffic
 
 TRACE_FILE = "trace.json"
-PHASE_ORDER = ("wait", "setup", "relayout", "compute", "shift", "reduce")
 OPERATORS, PHASES = 1, 2
 PROCESS = 1
 MICROSECONDS_PER_SECOND = 1e6
@@ -65,7 +65,7 @@ def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         begin = now
         traffic = operator_traffic(spec, scheduled).model_dump()
-        for kind in PHASE_ORDER:
+        for kind in KINDS_IN_TIME:
             cycles = int(getattr(scheduled.active.cycles, kind))
             if cycles:
                 args = {"operator": scheduled.name, "bytes of the busiest core": traffic.get(kind, 0)}

@@ -38,7 +38,7 @@ function drawOperator(data) {
     const bytes = Model.sum(each.bytes);
     const facts = [
       ["kind", each.kind], ["begins", Model.timeText(begins[number] * us)], ["takes", `${Model.timeText(cycles * us)}, ${Model.count(cycles)} cycles`],
-      ["computing", `${((100 * each.cycles[2]) / Math.max(cycles, 1)).toFixed(0)} %`],
+      ["computing", `${((100 * Model.computing(each)) / Math.max(cycles, 1)).toFixed(0)} %`],
       ["cores", `${Model.count(each.cores)} of ${Model.count(data.chip.cores)}`], ["steps", Model.count(each.steps)],
       ["memory while it runs", Model.bytesText(each.peak)], ...(each.energy ? [["energy", each.energy]] : []),
       ["busiest core receives", Model.bytesText(bytes)], ["mean GB/s in", Model.meanRate(bytes, cycles, data.chip.hertz).toFixed(2)],
