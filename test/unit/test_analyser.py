@@ -37,7 +37,7 @@ from t10.report.analyser.tiles import TileCounter
 from t10.report.build import step_peaks
 from t10.report.compare import changes, page_record
 from t10.report.pareto import front_plot, on_front
-from t10.report.rates import MEAN_RATE
+from t10.report.rates import BUSY_SHARE, MEAN_RATE, MEAN_RATE_OUT, mean_rate
 from t10.report.stages import StagesReport, stages_report
 from t10.report.trace import planned_trace
 from t10.sim.device.phase import floor_plan
@@ -341,6 +341,22 @@ def test_the_timeline_has_the_counters_of_the_page() -> None:
     expected = (16 + 24 + 64) / (360 / CHIP.clock_hz) / 1e9
     assert rates == [pytest.approx(expected, abs=1e-3), 0]
     assert in_page("Model.meanRate(n, cycles, hertz)", n=104, cycles=360, hertz=CHIP.clock_hz) == expected
+
+
+def test_the_timeline_counts_what_the_tiles_of_the_page_do() -> None:
+    plan, counter = planned(), TileCounter(planned())
+    data = page_data(plan, CHIP, build_report(plan, CHIP))
+    events = [each for each in planned_trace(plan, CHIP) if each["ph"] == "C"]
+    shares = [each["args"]["mean of all cores"] for each in events if each["name"] == BUSY_SHARE]
+    rates = [each["args"]["busiest core"] for each in events if each["name"] == MEAN_RATE_OUT]
+    assert len(shares) == len(rates) == len(plan.operators)
+    for number, operator in enumerate(plan.operators):
+        tiles = in_page("Model.tiles(data, 'busy', n)", data=data, n=number)
+        assert shares[number] == pytest.approx(sum(tiles) / CHIP.n_cores, abs=1e-3)
+        sent = int(counter.work(operator).sent.max())
+        assert sent > 0
+        seconds = operator.active.cycles.total / CHIP.clock_hz
+        assert rates[number] == pytest.approx(mean_rate(sent, seconds), abs=2e-3)
 
 
 def test_the_page_of_a_large_model_is_small() -> None:

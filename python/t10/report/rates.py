@@ -7,11 +7,15 @@ then, data moves or not. Every table, page, file and timeline shows these two, u
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
+from t10.core.plan import OperatorPlan
 
 MEAN_RATE = "mean GB/s in"
+MEAN_RATE_OUT = "mean GB/s out"
+BUSY_SHARE = "busy share"
 UTILISATION = "utilisation"
 PRODUCTS = ("contraction", "convolution")
 GIGABYTE = 1e9
@@ -20,6 +24,18 @@ GIGABYTE = 1e9
 def mean_rate(received_bytes: int, seconds: float) -> float:
     """Return GB/s: the bytes that the busiest core receives, over all of the time."""
     return received_bytes / seconds / GIGABYTE if seconds else 0.0
+
+
+def busy_share(
+    spec: OperatorSpec, plan: OperatorPlan, compute_cycles: int, cycles: int, chip: ChipSpec
+) -> float:
+    """Return the part of all of the time in which a core computes points of the tensor, a mean of the chip's cores.
+
+    Points of padding do not count.
+    """
+    parts = zip(spec.extents, plan.f_op, plan.lengths, strict=True)
+    useful = prod(extent / (n_parts * length) for extent, n_parts, length in parts)
+    return compute_cycles / cycles * useful * plan.n_cores / chip.n_cores if cycles else 0.0
 
 
 def peak_macs(chip: ChipSpec) -> int:
