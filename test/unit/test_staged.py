@@ -308,6 +308,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "/fc2/MatMul" in shown
     assert "utilisation" in shown
+    assert "of peak" in shown
     assert "mean GB/s in" in shown
     assert f"wrote {out}/: report.html, stage-0.html, stage-1.html" in shown
     assert main(["run", out]) == 0  # The manifest lists the pages.

@@ -31,7 +31,11 @@ def run_explain(arguments: Arguments) -> int:
     check_names((arguments.operator,), executable.plan.graph)
     costs = placed_costs(executable.costs(), executable.plan, executable.chip.tile_memory)
     explained = explain_operator(
-        executable.plan, arguments.operator, costs[arguments.operator], executable.cost_model
+        executable.plan,
+        arguments.operator,
+        costs[arguments.operator],
+        executable.cost_model,
+        executable.chip,
     )
     if arguments.plot is not None:
         from t10.explain.picture import explanation_picture

@@ -84,6 +84,16 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
     return result
 
 
+def step_lies(plan: ModulePlan, memory: TileMemory) -> dict[str, StepLies]:
+    """Return by operator how the operands of its steps lie, where all of them arrive; sums begin with no bias."""
+    places = tile_ranges(plan, memory)
+    return {
+        spec.name: _lies(spec, spec, scheduled, places)
+        for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True)
+        if len(scheduled.arrivals) == len(spec.inputs) + len(spec.epilogue_inputs)
+    }
+
+
 def reads_left_over(spec: OperatorSpec, arrivals: Iterable[Arrival]) -> bool:
     """Return whether an input is read where another operator left it: then its padding holds anything."""
     return any(

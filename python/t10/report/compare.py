@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from t10.report.columns import Column, FittedTable
@@ -42,13 +42,17 @@ class Change:
     what: str
 
 
-def changes(a: Report, b: Report) -> tuple[Change, ...]:
-    """Return the operators of two runs, matched by name: those of A in its order, then those that only B has."""
+def changes(a: Report, b: Report, why: Mapping[str, Sequence[str]] | None = None) -> tuple[Change, ...]:
+    """Return the operators of two runs, matched by name: those of A in its order, then those that only B has.
+
+    `why` has by name what is known of why an operator that is cut alike in both takes other cycles.
+    """
     in_b = {operator.name: operator for operator in b.operators}
     in_a = {operator.name for operator in a.operators}
     rows = [_change(operator, in_b.get(operator.name)) for operator in a.operators]
     rows += [_change(None, operator) for operator in b.operators if operator.name not in in_a]
-    return tuple(rows)
+    known = why or {}
+    return tuple(replace(row, what="; ".join((row.what, *known.get(row.name, ())))) for row in rows)
 
 
 def compare_table(rows: tuple[Change, ...], title: str) -> FittedTable:

@@ -16,7 +16,8 @@ from t10.core.plan import OperatorPlan
 MEAN_RATE = "mean GB/s in"
 MEAN_RATE_OUT = "mean GB/s out"
 BUSY_SHARE = "busy share"
-UTILISATION = "utilisation"
+UTILISATION, OF_PEAK = "utilisation", "of peak"
+"""The name of the part of the matrix engines' fastest rate that is used, and the title of its column."""
 PRODUCTS = ("contraction", "convolution")
 GIGABYTE = 1e9
 

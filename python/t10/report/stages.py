@@ -20,7 +20,7 @@ from t10.core.schedule import ModulePlan
 from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.core.trust.schema import Count, Size, read_record
 from t10.report.columns import Column, FittedTable
-from t10.report.rates import MEAN_RATE, UTILISATION, mean_rate, utilisation
+from t10.report.rates import MEAN_RATE, OF_PEAK, UTILISATION, mean_rate, utilisation
 from t10.report.records import UTILISATION as UTILISATION_TEXT
 from t10.report.table import bytes_text, count_text, milliseconds_text, share_text
 from t10.report.traffic import operator_traffic
@@ -210,7 +210,7 @@ STAGE_COLUMNS = (
     Column("sends", rank=1),
     Column("link", rank=2),
     Column(MEAN_RATE, rank=4),
-    Column(UTILISATION, rank=4),
+    Column(OF_PEAK, rank=4),
     Column("KiB/core"),
 )
 

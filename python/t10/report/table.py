@@ -13,7 +13,7 @@ from rich.text import Text
 
 from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
-from t10.report.rates import MEAN_RATE, UTILISATION
+from t10.report.rates import MEAN_RATE, OF_PEAK, UTILISATION
 
 if TYPE_CHECKING:
     from t10.report.records import EnergyReport, OperatorReport, OptimalityReport, Report
@@ -144,7 +144,7 @@ OPERATOR_COLUMNS = (
     Column("move", rank=1),
     Column("wait", rank=1),
     Column(MEAN_RATE, rank=4),
-    Column(UTILISATION, rank=4),
+    Column(OF_PEAK, rank=4),
     Column("energy", rank=4),
     Column("KiB/core"),
     Column("plans", rank=6),
