@@ -314,6 +314,15 @@ def test_a_page_with_a_check_begins_with_it_and_with_the_rotation() -> None:
     assert report.statement in page
 
 
+def test_colours_and_axes_of_a_page_say_what_they_stand_for() -> None:
+    plan = two_operator_plan()
+    report = build_report(plan, CHIP)
+    page = page_text(report, page_data(plan, CHIP, report))
+    assert 'id="chip-scale"' in page
+    assert 'label: "modelled cycles, alone"' in page
+    assert "prefers-color-scheme: dark) { #device svg { filter: invert" in page
+
+
 def test_no_colour_of_the_time_axis_has_two_meanings() -> None:
     """Kinds of operators and kinds of cycles are drawn one below the other, each with a legend."""
     code = (ASSETS / "dom.js").read_text()

@@ -77,6 +77,7 @@ TILES = """<h2>Tiles</h2>
 <option value="operator">selected operator</option></select></p>
 <p class="note" id="tiles-note"></p>
 <div><canvas id="chip"></canvas></div>
+<div><canvas id="chip-scale" role="img" aria-label="what the colours stand for"></canvas></div>
 <p class="note" id="tiles-readout" role="status"></p>
 """
 OPERATOR = f"""{OPERATOR_NAME}{OPERATOR_NUMBERS}

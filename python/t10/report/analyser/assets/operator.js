@@ -17,7 +17,7 @@ function drawFront(data, into, record) {
     width: into.clientWidth, height: 260, legend: { show: false }, cursor: { drag: { x: true, y: true } },
     scales: { x: { time: false, range: (_, a, b) => spread(a, b) }, y: { distr: most > 20 * least ? 3 : 1, range: most > 20 * least ? undefined : (_, a, b) => spread(a, b) } },
     axes: [{ ...axis, values: (u, v) => v.map(Model.bytesText), incrs: POWERS, space: 80, label: "bytes per core while it runs", labelSize: 20 },
-      { ...axis, values: (u, v) => v.map((n) => (n === null ? "" : Model.count(n))), size: 74 }],
+      { ...axis, values: (u, v) => v.map((n) => (n === null ? "" : Model.count(n))), size: 74, label: "modelled cycles, alone", labelSize: 20 }],
     series: [{},
       { stroke: "#4a6fd0", width: 1, paths: uPlot.paths.stepped({ align: 1 }), points: { ...dots(6), fill: "#4a6fd0" }, spanGaps: true },
       { stroke: css("--faint"), paths: () => null, points: { ...dots(5), fill: css("--faint") } },
