@@ -151,6 +151,18 @@ def test_titles_take_several_lines_before_columns_are_left_out() -> None:
     assert "left out" in shown(table, 12)
 
 
+def test_a_narrow_table_fits_and_has_its_first_columns() -> None:
+    report = build_report(two_operator_plan(), CHIP)
+    for name in ("matmul", "/up/MatMul", "/encoder/layer.11/attention/self/query/MatMul"):
+        table = operator_table((report.operators[0].model_copy(update={"name": name}), report.operators[1]))
+        for width in range(17, 60):
+            text = shown(table, width)
+            assert max(map(len, text.splitlines())) <= width
+            rows = [line.split("│")[1].strip() for line in text.splitlines() if line.startswith("│")]
+            assert name in "".join(rows)
+            assert "cycles" in text.partition("left out")[0]
+
+
 def test_columns_are_left_out_by_rank() -> None:
     table = FittedTable(
         (Column("name", is_folded=True), Column("kept"), Column("first", 2), Column("then", 1))
@@ -166,7 +178,7 @@ def test_no_number_is_cut_however_narrow_the_terminal(width: int) -> None:
     text = shown(table, width)
     assert "1,234,567,890" in text
     assert "24,576" in text or "left out, for a width of" in " ".join(text.split())
-    assert (max(map(len, text.splitlines())) <= width) == (width >= 39)
+    assert (max(map(len, text.splitlines())) <= width) == (width >= 24)
 
 
 def test_every_table_is_made_by_one_maker() -> None:

@@ -329,3 +329,24 @@ def test_a_plan_that_fetches_longer_says_what() -> None:
         moved == f"a: {first.arrivals[0].kind} ({first.arrivals[0].cycles:,} cycles) -> in place (0 cycles)"
     )
     assert late == "weights are not prefetched in time"
+
+
+def test_no_line_is_wider_than_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    assert main(["compile", str(model), "--chip", "test-4", "--no-program", "-o", str(out)]) == 0
+    name = Executable.load(out).plan.graph.operators[0].name
+    whole: dict[int, list[str]] = {}
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        capsys.readouterr()
+        assert main(["explain", str(out), "--op", name]) == 0
+        whole[width] = capsys.readouterr().out.splitlines()
+        assert max(map(len, whole[width])) <= width
+        assert main(["pareto", str(out), "--op", name]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= width
+    (reason,) = (line for line in whole[200] if "plans of the model were chosen" in line)
+    at = next(i for i, line in enumerate(whole[60]) if "plans of the model were chosen" in line)
+    assert " ".join(line.strip() for line in whole[60][at : at + 2]).split() == reason.split()
+    assert whole[60][at + 1].startswith("    ")
