@@ -103,9 +103,13 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
             f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {', '.join(known)})"
         )
     if RANGE not in values:
-        return Varied(field, tuple(value.strip() for value in values.split(",")))
+        return Varied(field, _listed(text, field, values))
     low, _, rest = values.partition(RANGE)
     high, _, steps = rest.partition(STEPS)
+    if _has_unit(low) != _has_unit(high):
+        raise InputError(
+            f"--vary {text!r:.60}: found {low}..{high}, expected a unit at both ends of the range, or at neither"
+        )
     try:
         least, most = number(low, field), number(high, field)
     except ValueError as error:
@@ -123,6 +127,23 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
         raise InputError(f"--vary {text!r:.60}: found {steps!r:.20} values, expected 2 to {MOST_CHIPS:,}")
     is_whole = isinstance(known[field], int)
     return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
+
+
+def _listed(text: str, field: str, values: str) -> tuple[str, ...]:
+    """Return the values of a list; raises `InputError` for one that is no number, or below 0, as no field is."""
+    listed = tuple(value.strip() for value in values.split(","))
+    for value in listed:
+        try:
+            is_number = number(value, field) >= 0
+        except ValueError as error:
+            raise InputError(f"--vary {text!r:.60}: field {field}: {error}") from None
+        if not is_number:
+            raise InputError(f"--vary {text!r:.60}: found {value:.20}, expected a number of at least 0")
+    return listed
+
+
+def _has_unit(text: str) -> bool:
+    return text.strip()[-1:].isalpha()
 
 
 def number(text: str, field: str) -> float:
