@@ -319,6 +319,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["--stages", "2"], "no program is emitted for several stages"),
+        (["--stages", "0"], "found '0' stages, expected a number from 1 on, or auto"),
         (["--stages", "0", "--no-program"], "found '0' stages, expected a number from 1 on, or auto"),
         (["--stage-level", "chip", "--no-program"], "--stage-level is for --stages"),
         (["--stages", "2", "--no-program", "--plan", "p.json"], "--stages does not go with --plan"),

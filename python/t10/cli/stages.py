@@ -15,14 +15,14 @@ from t10.core.atomic import check_writable, write_text
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.partials import allowed_errors
-from t10.driver import WEIGHTS_FILE, Executable, Progress
+from t10.driver import WEIGHTS_FILE, Executable, Progress, checked_inputs
 from t10.errors import InputError
 from t10.plan.verify import require_valid
 from t10.random_inputs import random_inputs
 from t10.reference import read_given
 from t10.report.stages import STAGES_FILE, stages_summary, stages_table
 from t10.report.table import count_text, milliseconds_text
-from t10.staged import STAGES_FOLDER, StagedExecutable, compile_stages
+from t10.staged import STAGES_FOLDER, StagedExecutable, compile_stages, number_of
 
 Compiled = Executable | StagedExecutable
 
@@ -33,6 +33,7 @@ def check_stages(arguments: Arguments, *, is_program_wanted: bool) -> None:
         if arguments.stage_level:
             raise InputError("--stage-level is for --stages", hint="give both, or neither")
         return
+    number_of(arguments.stages)
     if is_program_wanted:
         raise InputError(
             "no program is emitted for several stages",
@@ -98,7 +99,8 @@ def run_folder(folder: Folder, arguments: Arguments) -> int:
     if arguments.inputs is None:
         inputs = random_inputs(staged.graph, arguments.seed)
     else:
-        inputs, _ = read_given(arguments.inputs, staged.inputs)
+        found, _ = read_given(arguments.inputs, staged.inputs)
+        inputs = checked_inputs(staged.inputs, found, str(arguments.inputs))
     console = stdout(quiet=arguments.quiet)
     with progress_bar(quiet=arguments.quiet) as progress:
         result = staged.execute(inputs, progress=progress)
