@@ -315,6 +315,15 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--no-plots", f"{out}/stages/0"]) == 0
 
 
+def test_a_report_of_stages_needs_no_cost_model_of_the_users(tmp_path: Path) -> None:
+    own, out = tmp_path / "own.py", tmp_path / "out"
+    own.write_text("from t10.cost import IpuCostModel as cost_model\n")
+    stages = ["--chip", "test-2x16", "--stages", "2", "--no-program", "--cost-model", str(own)]
+    assert main(["compile", str(MLP), *stages, "-o", str(out)]) == 0
+    assert main(["report", str(out)]) == 0
+    assert '"programs":[]' in (out / "stage-0.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

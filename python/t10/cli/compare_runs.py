@@ -26,7 +26,9 @@ def compare_runs(arguments: Arguments) -> int:
     check_writable(arguments.output)
     opened = Folder.open(folder), Folder.open(other)
     a, b = map(_report, opened)
-    rows = changes(a, b, _why(*opened))
+    rows = changes(a, b)
+    if any(row.change for row in rows):
+        rows = changes(a, b, _why(*opened))
     _warn_of_other_models(a, b)
     console = stdout(quiet=arguments.quiet)
     heads = [f"A: {_name(a, folder)}", f"B: {_name(b, other)}"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from t10.artefact import Folder, amended
 from t10.backend import has_program, program_of, shipped
 from t10.cli.arguments import Arguments
-from t10.cli.options import loaded
+from t10.cli.options import known_costs, loaded
 from t10.cli.stages import report_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.device import DeviceProgram
@@ -67,5 +67,5 @@ def write_report_files(
         progress,
         program=program,
         check=check,
-        costs=executable.costs(),
+        costs=known_costs(executable),
     )

@@ -8,7 +8,15 @@ from t10.arrays import write_arrays
 from t10.artefact import MANIFEST_FILE, Folder, amended
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import (
+    bounds_of,
+    chip_of,
+    constants_of,
+    known_costs,
+    partials_of,
+    plan_options_of,
+    shapes_of,
+)
 from t10.cli.prove import PROVED
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable, write_text
@@ -142,11 +150,9 @@ def write_stage_pages(folder: Path, staged: StagedExecutable, progress: Progress
     names = [PAGE_FILE]
     for number, each in enumerate(staged.executables):
         progress("draw", number, len(staged.executables))
-        report = each.report()
+        report, costs = each.report(), known_costs(each)
         names.append(page_of_plan(number))
-        write_text(
-            folder / names[-1], page_text(report, page_data(each.plan, each.chip, report, each.costs()))
-        )
+        write_text(folder / names[-1], page_text(report, page_data(each.plan, each.chip, report, costs)))
     return tuple(names)
 
 
