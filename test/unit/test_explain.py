@@ -312,6 +312,15 @@ def test_a_plan_that_takes_longer_where_it_was_placed_says_why() -> None:
     assert "interleaved" not in reason
 
 
+def test_of_a_plan_without_places_nothing_is_said() -> None:
+    chip = load_chip("test-16")
+    plan = two_operator_plan()
+    for name in ("shift", "value:y"):
+        buffers = tuple(buffer for buffer in plan.buffers if buffer.name != name)
+        placed = Placed(replace(plan, buffers=buffers), chip.tile_memory, is_wide=True)
+        assert len(placed.facts()) < len(plan.operators)
+
+
 def test_a_plan_that_fetches_longer_says_what() -> None:
     plan = two_operator_plan()
     first = plan.operators[0]
