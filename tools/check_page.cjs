@@ -58,7 +58,8 @@ async function used(page) {
     const shown = document.getElementById("operator-name").textContent;
     expect("a click shows the operator", shown.startsWith(rows()[0].cells[0].textContent));
     expect("charts are drawn", document.querySelectorAll(".uplot canvas").length >= 3);
-    const turning = rows().find((row) => Number(row.cells[10].textContent) > 0);
+    const { cellIndex } = [...document.querySelectorAll("th")].find((each) => each.textContent === "rotating");
+    const turning = rows().find((row) => Number(row.cells[cellIndex].textContent) > 0);
     if (turning) {
       turning.click();
       const before = document.getElementById("rings").innerHTML;
