@@ -136,7 +136,10 @@ page: $(VENV)/.runs  ## Open report.html in a headless Chromium, which npm fetch
 	@$(BIN)/t10 demo -o build/page/demo --quiet
 	@$(BIN)/t10 compare build/page/demo build/page/demo -o build/page/compare.html --quiet
 	@cp build/page/demo/report.html build/page/report.html
-	@node tools/check_page.cjs build/page build/page/report.html build/page/compare.html
+	@$(BIN)/t10 compile examples/models/mlp.onnx --chip test-2x16 --stages 2 --no-program -o build/page/staged --quiet
+	@$(BIN)/t10 report build/page/staged --quiet
+	@cp build/page/staged/report.html build/page/stages.html
+	@node tools/check_page.cjs build/page build/page/report.html build/page/compare.html build/page/stages.html
 
 .PHONY: pictures
 pictures: page  ## Renew docs/images: pictures of report.html, and of a plan as `t10 explain` draws it

@@ -30,7 +30,7 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.driver import Executable, compile
 from t10.errors import T10Error
-from t10.report.utilisation import PRODUCTS
+from t10.report.rates import PRODUCTS
 
 PEAK_MACS = 64
 LOADED = 4

@@ -25,7 +25,7 @@ async function below(page, height) {
 
 /** Use a page as a person would; returns what is wrong with it. */
 async function used(page) {
-  return page.evaluate(() => {
+  return page.evaluate(async () => {
     const wrong = [];
     const expect = (what, ok) => { if (!ok) wrong.push(what); };
     const rows = () => [...document.querySelectorAll("tbody tr")];
@@ -43,6 +43,13 @@ async function used(page) {
     expect("a click on a heading sorts", numbers.every((n, i) => i === 0 || numbers[i - 1] >= n));
     rows()[0].click();
     expect("a click marks the row", rows()[0].classList.contains("chosen"));
+    if (document.getElementById("pipeline")) {
+      expect("the pipeline is drawn", document.querySelectorAll("#pipeline canvas").length === 1);
+      expect("every stage has its bars", document.querySelectorAll("svg.bars").length === 2);
+      expect("every stage links to its page", rows().every((row) => /^stage-[0-9]+[.]html$/.test(row.querySelector("a").getAttribute("href"))));
+      for (const id of ["zoom-in", "zoom-interval", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+      return wrong;
+    }
     if (document.getElementById("runs")) {
       expect("two runs are drawn", document.querySelectorAll("#runs canvas").length === 1);
       for (const id of ["zoom-in", "zoom-out", "zoom-all"]) document.getElementById(id).click();
@@ -51,7 +58,8 @@ async function used(page) {
     const shown = document.getElementById("operator-name").textContent;
     expect("a click shows the operator", shown.startsWith(rows()[0].cells[0].textContent));
     expect("charts are drawn", document.querySelectorAll(".uplot canvas").length >= 3);
-    const turning = rows().find((row) => Number(row.cells[10].textContent) > 0);
+    const { cellIndex } = [...document.querySelectorAll("th")].find((each) => each.textContent === "rotating");
+    const turning = rows().find((row) => Number(row.cells[cellIndex].textContent) > 0);
     if (turning) {
       turning.click();
       const before = document.getElementById("rings").innerHTML;
@@ -67,7 +75,13 @@ async function used(page) {
       document.getElementById("tiles-metric").dispatchEvent(new Event("change"));
       expect(`tiles show ${metric}`, /on average/.test(document.getElementById("tiles-note").textContent));
     }
-    for (const id of ["zoom-in", "zoom-operator", "zoom-out", "zoom-all"]) document.getElementById(id).click();
+    for (const id of ["zoom-in", "zoom-out", "zoom-all", "zoom-operator"]) document.getElementById(id).click();
+    const chart = document.querySelector("#timeline .u-over");
+    const { left, top, width } = chart.getBoundingClientRect();
+    chart.dispatchEvent(new MouseEvent("mousemove", { clientX: left + width / 2, clientY: top + 40, bubbles: true }));
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    expect("steps are shown", /step [0-9]+ of [0-9]+: /.test(document.getElementById("time-readout").textContent));
+    document.getElementById("zoom-all").click();
     return wrong;
   });
 }

@@ -26,8 +26,8 @@ from t10.passes.pipeline import fused
 from t10.plan.options import PlanOptions
 from t10.plan.schedule import plan_module
 from t10.report.energy import bytes_of_all_cores
+from t10.report.rates import utilisation
 from t10.report.traffic import operator_traffic
-from t10.report.utilisation import utilisation
 
 Plan = ModulePlan | VgmPlan
 Planner = Callable[[Graph, ChipSpec, CostModel], Plan]
@@ -48,8 +48,8 @@ class Compared:
 
     `transfer_cycles` are those of exchanges, `wait_cycles` of waiting for off-chip memory. `moved_bytes` are what the
     busiest core of every phase takes from others, `total_bytes` what all cores take; `rotating` operators have more
-    than one step; `by_operator` are cycles by name; `seconds` CPU time of planning; `utilisation` is the part of the
-    matrix engines' fastest rate that products come to.
+    than one step; `by_operator` are cycles by name; `seconds` CPU time of planning; `utilisation` is as
+    in `t10.report.rates`.
     """
 
     system: str

@@ -427,30 +427,32 @@ def opened_cache(cache: PlanCache | str | Path | None) -> PlanCache | None:
     return PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
 
 
-def checked_inputs(expected: Sequence[TensorValue], given: Mapping[str, ArrayLike]) -> Arrays:
-    """Return the inputs as arrays of the types the model takes.
+def checked_inputs(
+    expected: Sequence[TensorValue], given: Mapping[str, ArrayLike], source: str = ""
+) -> Arrays:
+    """Return the inputs as arrays of the types the model takes; errors name the file `source` that has them.
 
     Raises `InputError` for names that are missing or unknown, and for a shape or a type that does not fit; a type that
     holds every value of the given one is no mistake.
     """
-    names = [value.name for value in expected]
+    names, where = [value.name for value in expected], f"{source}: " if source else ""
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
     if unknown or missing:
         found = (
             f"inputs missing: {', '.join(missing)}" if missing else f"unknown inputs: {', '.join(unknown)}"
         )
-        raise InputError(f"{found} (the model takes {', '.join(names) or 'none'})")
+        raise InputError(f"{where}{found} (the model takes {', '.join(names) or 'none'})")
     result: Arrays = {}
     for value in expected:
         given_value = given[value.name]
         wanted = numpy_dtype(value.dtype)
         array = in_numpys_types(np.asarray(given_value), wanted)
         if array.shape != value.shape:
-            raise InputError(f"input {value.name} has shape {array.shape}, expected {value.shape}")
+            raise InputError(f"{where}input {value.name} has shape {array.shape}, expected {value.shape}")
         is_typed = isinstance(given_value, (np.ndarray, np.generic))
         if not np.can_cast(array.dtype, wanted, casting="safe" if is_typed else "same_kind"):
-            raise InputError(f"input {value.name} has type {array.dtype}, expected {wanted}")
+            raise InputError(f"{where}input {value.name} has type {array.dtype}, expected {wanted}")
         result[value.name] = np.ascontiguousarray(array, dtype=wanted).reshape(value.shape)
     return result
 

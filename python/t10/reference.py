@@ -163,9 +163,11 @@ def read_given(
         if name in outputs_by:
             return None
         if name not in name_of:
-            found = ", ".join(array_names(path)[:MOST_NAMED])
+            names = array_names(path)
+            unknown = [each for each in names if each not in name_of and each not in outputs_by]
             raise InputError(
-                f"{path}: unknown inputs: {name} (the model takes {', '.join(shapes) or 'none'}; the file has {found})"
+                f"{path}: unknown inputs: {_listed(unknown)} (the model takes {', '.join(shapes) or 'none'}; the file "
+                f"has {_listed(names)})"
             )
         return shapes[name_of[name]]
 
@@ -178,6 +180,10 @@ def read_given(
         if name in name_of:
             given[name_of[name]] = array
     return given, references
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
 
 
 def split_reference(arrays: Arrays) -> tuple[Arrays, Arrays]:

@@ -157,9 +157,10 @@ class StagedExecutable:
         """Return what the stages cost: results per second, latency, memory, hand-overs; cycles are modelled."""
         return stages_report(
             self.staged,
+            self.plans,
+            self.executables[0].chip,
             source=self.source,
             cost_model=self.cost_model,
-            capacity_bytes=self.executables[0].plan.capacity_bytes,
         )
 
     def save(self, folder: str | Path) -> None:

@@ -57,10 +57,9 @@ class Point(BaseModel):
     """A model on one chip: `setting` is what differs; where there is no plan, `reason` says why, and numbers are 0.
 
     `chip` is a digest of the whole chip. `moved_share` is the share of cycles that exchanges take,
-    `utilisation` the part of the matrix engines' fastest rate that products come to (None without them, and in stages),
-    `core_gbytes_per_second` what the busiest core receives while its stage moves data, `used_bytes` the most of a core
+    `mean_gbytes_per_second_in` and `utilisation` are those of `t10.report.rates`, `used_bytes` the most of a core
     that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
-    request to its result, and `gap` is that of the time from one result to the next.
+    request to its result; `gap` and both rates are those of the time from one result to the next.
     `joules` are those of a run where the chip has energies; a model in stages has none.
     """
 
@@ -72,7 +71,7 @@ class Point(BaseModel):
     cycles: Size = 0
     microseconds: float = 0.0
     moved_share: float = 0.0
-    core_gbytes_per_second: float = 0.0
+    mean_gbytes_per_second_in: float = 0.0
     utilisation: float | None = None
     used_bytes: Size = 0
     gap: float = 0.0
@@ -104,9 +103,13 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
             f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {', '.join(known)})"
         )
     if RANGE not in values:
-        return Varied(field, tuple(value.strip() for value in values.split(",")))
+        return Varied(field, _listed(text, field, values))
     low, _, rest = values.partition(RANGE)
     high, _, steps = rest.partition(STEPS)
+    if _has_unit(low) != _has_unit(high):
+        raise InputError(
+            f"--vary {text!r:.60}: found {low}..{high}, expected a unit at both ends of the range, or at neither"
+        )
     try:
         least, most = number(low, field), number(high, field)
     except ValueError as error:
@@ -124,6 +127,23 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
         raise InputError(f"--vary {text!r:.60}: found {steps!r:.20} values, expected 2 to {MOST_CHIPS:,}")
     is_whole = isinstance(known[field], int)
     return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
+
+
+def _listed(text: str, field: str, values: str) -> tuple[str, ...]:
+    """Return the values of a list; raises `InputError` for one that is no number, or below 0, as no field is."""
+    listed = tuple(value.strip() for value in values.split(","))
+    for value in listed:
+        try:
+            is_number = number(value, field) >= 0
+        except ValueError as error:
+            raise InputError(f"--vary {text!r:.60}: field {field}: {error}") from None
+        if not is_number:
+            raise InputError(f"--vary {text!r:.60}: found {value:.20}, expected a number of at least 0")
+    return listed
+
+
+def _has_unit(text: str) -> bool:
+    return text.strip()[-1:].isalpha()
 
 
 def number(text: str, field: str) -> float:
@@ -199,7 +219,8 @@ def _of_report(report: Report) -> dict[str, Any]:
     return {
         "cycles": total,
         "microseconds": round(report.total_milliseconds * 1e3, 3),
-        **_moved((report,), total),
+        "moved_share": _moved_share((report,), total),
+        "mean_gbytes_per_second_in": round(report.mean_rate, 3),
         "utilisation": report.utilisation,
         "used_bytes": report.peak_bytes,
         "n_stages": 1,
@@ -215,7 +236,9 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
     return {
         "cycles": whole.latency_cycles,
         "microseconds": round(whole.latency_cycles / whole.clock_hz * 1e6, 3),
-        **_moved([reports[stage.plan] for stage in whole.stages], whole.latency_cycles),
+        "moved_share": _moved_share([reports[stage.plan] for stage in whole.stages], whole.latency_cycles),
+        "mean_gbytes_per_second_in": round(whole.mean_gbytes_per_second_in, 3),
+        "utilisation": whole.utilisation,
         "used_bytes": max(stage.peak_bytes for stage in whole.stages),
         "gap": round(1 - whole.bound_cycles / whole.interval_cycles, 5) if whole.interval_cycles else 0.0,
         "n_stages": len(whole.stages),
@@ -223,21 +246,10 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
     }
 
 
-def _moved(reports: Sequence[Report], total: int) -> dict[str, float]:
-    """Return which part of the cycles exchanges take, and the rate at which the busiest cores then receive.
-
-    Off-chip memory is waited for, which no exchange does.
-    """
-    others = [report.cycles.compute + report.cycles.wait for report in reports]
-    seconds = sum(
-        (each.total_cycles - other) / each.chip.clock_hz for each, other in zip(reports, others, strict=True)
-    )
-    traffic = [report.traffic_bytes for report in reports]
-    n_moved = sum(each.relayout + each.setup + each.shift + each.reduce for each in traffic)
-    return {
-        "moved_share": round(1 - sum(others) / total, 4) if total else 0.0,
-        "core_gbytes_per_second": round(n_moved / seconds / 1e9, 3) if seconds else 0.0,
-    }
+def _moved_share(reports: Sequence[Report], total: int) -> float:
+    """Return which part of the cycles exchanges take; off-chip memory is waited for, which no exchange does."""
+    others = sum(report.cycles.compute + report.cycles.wait for report in reports)
+    return round(1 - others / total, 4) if total else 0.0
 
 
 def sweep(

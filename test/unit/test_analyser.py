@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from t10.core.expression import OperatorSpec
 from t10.core.operator_body import loop_positions
 from t10.core.plan import Cycles, OperatorPlan
 from t10.core.schedule import PHASES, ModulePlan
+from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.explain.holdings import holdings
 from t10.plan import plan_module
 from t10.report import build_report
@@ -30,10 +32,13 @@ from t10.report.analyser.data import page_data
 from t10.report.analyser.memory import bytes_by_purpose
 from t10.report.analyser.page import ANALYSER, COMPARISON, compare_page, page_text
 from t10.report.analyser.rotation import rotation_record
+from t10.report.analyser.stages import PIPELINE, stages_page
 from t10.report.analyser.tiles import TileCounter
 from t10.report.build import step_peaks
 from t10.report.compare import changes, page_record
 from t10.report.pareto import front_plot, on_front
+from t10.report.rates import BUSY_SHARE, MEAN_RATE, MEAN_RATE_OUT, mean_rate
+from t10.report.stages import StagesReport, stages_report
 from t10.report.trace import planned_trace
 from t10.sim.device.phase import floor_plan
 
@@ -238,12 +243,14 @@ def test_no_name_ends_the_data_of_the_page() -> None:
     assert "<script>alert" not in page
 
 
-@pytest.mark.parametrize(("scripts", "n_parts"), [(ANALYSER, 20), (COMPARISON, 5)])
+@pytest.mark.parametrize(("scripts", "n_parts"), [(ANALYSER, 20), (COMPARISON, 5), (PIPELINE, 10)])
 def test_every_part_of_a_page_that_its_code_fills_is_there(scripts: tuple[str, ...], n_parts: int) -> None:
     plan = two_operator_plan()
     report = build_report(plan, CHIP)
     if scripts == ANALYSER:
         page = page_text(report, page_data(plan, CHIP, report))
+    elif scripts == PIPELINE:
+        page = stages_page(pipeline())
     else:
         page = compare_page("", "", (), page_record(report, report, changes(report, report)))
     wanted = {
@@ -254,6 +261,41 @@ def test_every_part_of_a_page_that_its_code_fills_is_there(scripts: tuple[str, .
     assert len(wanted) > n_parts
     assert wanted == {name for name in wanted if f'id="{name}"' in page}
     assert not re.search(r'(src|href)="', page)
+
+
+def pipeline() -> StagesReport:
+    """Return the report of a pipeline of three stages, two of which run one plan."""
+    plan = two_operator_plan()
+    run = sum(each.active.cycles.total for each in plan.operators)
+    stages = tuple(
+        Stage(0, n, (f"a{n}", f"b{n}"), (), (), (), run, plan.peak_bytes, (HandOver("v", 64, 30),) * (n < 2))
+        for n in range(3)
+    )
+    staged = StagedPlan("test-4x16", "chip", 16, CHIP.clock_hz, stages, 3, 1, run)
+    return stages_report(staged, [plan], CHIP, source="m.onnx", cost_model="ipu")
+
+
+def test_a_pipeline_is_drawn_as_its_stages_take_turns() -> None:
+    report = pipeline()
+    run, interval = report.stages[0].run_cycles, report.interval_cycles
+    assert interval == run + 60
+    stages = [{"run": each.run_cycles, "send": sum(s.cycles for s in each.sends)} for each in report.stages]
+    drawn = in_page("Model.pipeline(stages, interval)", stages=stages, interval=interval)
+    for n in range(3):
+        mine = sorted((each for each in drawn if each["stage"] == n), key=lambda each: each["from"])
+        assert all(before["to"] <= after["from"] for before, after in pairwise(mine))
+    ends = [each["to"] for each in drawn if each["stage"] == 2 and each["part"] == "run"]
+    assert ends[0] == report.latency_cycles
+    assert {each["result"] for each in drawn} == {0, 1, 2}
+
+
+def test_a_page_of_stages_links_to_the_pages_of_their_plans() -> None:
+    page = stages_page(pipeline())
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert [each["page"] for each in json.loads(data)["stages"]] == ["stage-0.html"] * 3
+    report = pipeline()
+    for text in (f"{report.results_per_second:,.1f}", f"{report.latency_cycles:,} cycles", report.statement):
+        assert text in page
 
 
 def test_a_page_with_a_check_begins_with_it_and_with_the_rotation() -> None:
@@ -270,6 +312,15 @@ def test_a_page_with_a_check_begins_with_it_and_with_the_rotation() -> None:
     assert len(ids[1]) == len(set(ids[1]))
     assert sorted(ids[0]) == sorted(ids[1])
     assert report.statement in page
+
+
+def test_colours_and_axes_of_a_page_say_what_they_stand_for() -> None:
+    plan = two_operator_plan()
+    report = build_report(plan, CHIP)
+    page = page_text(report, page_data(plan, CHIP, report))
+    assert 'id="chip-scale"' in page
+    assert 'label: "modelled cycles, alone"' in page
+    assert "prefers-color-scheme: dark) { #device svg { filter: invert" in page
 
 
 def test_no_colour_of_the_time_axis_has_two_meanings() -> None:
@@ -295,8 +346,26 @@ def test_the_timeline_has_the_counters_of_the_page() -> None:
     held = [each["args"] for each in events if each["name"] == "bytes per core"]
     assert [each["in use"] for each in held] == list(step_peaks(plan))
     assert all(each["in use"] == sum(each.values()) - each["in use"] for each in held)
-    rates = [each["args"]["in"] for each in events if each["name"] != "bytes per core"]
-    assert rates == [pytest.approx((16 + 24 + 64) / (360 / CHIP.clock_hz) / 1e9, abs=1e-3), 0]
+    rates = [each["args"]["busiest core"] for each in events if each["name"] == MEAN_RATE]
+    expected = (16 + 24 + 64) / (360 / CHIP.clock_hz) / 1e9
+    assert rates == [pytest.approx(expected, abs=1e-3), 0]
+    assert in_page("Model.meanRate(n, cycles, hertz)", n=104, cycles=360, hertz=CHIP.clock_hz) == expected
+
+
+def test_the_timeline_counts_what_the_tiles_of_the_page_do() -> None:
+    plan, counter = planned(), TileCounter(planned())
+    data = page_data(plan, CHIP, build_report(plan, CHIP))
+    events = [each for each in planned_trace(plan, CHIP) if each["ph"] == "C"]
+    shares = [each["args"]["mean of all cores"] for each in events if each["name"] == BUSY_SHARE]
+    rates = [each["args"]["busiest core"] for each in events if each["name"] == MEAN_RATE_OUT]
+    assert len(shares) == len(rates) == len(plan.operators)
+    for number, operator in enumerate(plan.operators):
+        tiles = in_page("Model.tiles(data, 'busy', n)", data=data, n=number)
+        assert shares[number] == pytest.approx(sum(tiles) / CHIP.n_cores, abs=1e-3)
+        sent = int(counter.work(operator).sent.max())
+        assert sent > 0
+        seconds = operator.active.cycles.total / CHIP.clock_hz
+        assert rates[number] == pytest.approx(mean_rate(sent, seconds), abs=2e-3)
 
 
 def test_the_page_of_a_large_model_is_small() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -147,6 +148,30 @@ def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_progress_is_not_shown_where_nobody_looks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, _, error = run(capsys, "verify", models.mlp(tmp_path / "mlp.onnx"), "--chip", "test-4")
     assert error == ""
+
+
+def test_a_report_of_the_demo_keeps_what_was_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = str(models.mlp(tmp_path / "mlp.onnx")), tmp_path / "out"
+    assert run(capsys, "demo", "--model", path, "--chip", "test-4", "-o", str(out))[0] == 0
+    page = (out / "report.html").read_bytes()
+    assert b"Equal to ONNX Runtime within a tolerance of" in page
+    assert run(capsys, "report", str(out))[0] == 0
+    assert (out / "report.html").read_bytes() == page
+    assert "check.json" in json.loads((out / "manifest.json").read_text())["files"]
+
+    # It says nothing of files that were not run.
+    (out / "module.mlir").write_text((out / "module.mlir").read_text() + "\n")
+    assert run(capsys, "manifest", str(out))[0] == 0
+    assert run(capsys, "report", str(out))[0] == 0
+    assert b"Equal to ONNX Runtime" not in (out / "report.html").read_bytes()
+
+    (out / "check.json").write_text('{"format": "t10-check", "version": 1}')
+    assert run(capsys, "manifest", str(out))[0] == 0
+    code, _, error = run(capsys, "report", str(out))
+    assert code == 2
+    assert "check.json" in error
 
 
 def test_the_demo_says_where_the_report_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

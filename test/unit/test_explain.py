@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import models
+from support import models, specs
 from support.paper_plans import three_against_two
 from support.plans import RESIDENT, ROTATING, two_operator_plan
 
@@ -25,8 +25,10 @@ from t10.explain.expression import formula
 from t10.explain.holdings import holdings
 from t10.explain.nest import nest_text, phase_text
 from t10.explain.picture import check_picture
+from t10.explain.placement import Placed, placement_reasons, reasons_of_same_plans
 from t10.explain.steps import steps_table
 from t10.explain.table import explanation_parts
+from t10.plan import plan_module
 from t10.plan.options import ForcedPartition, PlanOptions
 from t10.plan.search.alternatives import evaluate_plans
 from t10.report import build_report
@@ -274,3 +276,86 @@ def test_a_rotation_is_stepped_through_core_by_core() -> None:
     ]
     with pytest.raises(ValueError, match="does not rotate"):
         steps_table(spec, RESIDENT, 0)
+
+
+def test_a_plan_that_takes_longer_where_it_was_placed_says_why() -> None:
+    """Operands in memory elements apart, in the interleaved region, against all of them in one element below it."""
+    chip = load_chip("test-16")
+    plan = plan_module(specs.mlp_graph(1, (32, 24, 16), "f32"), chip)
+    memory = chip.tile_memory
+    first = memory.interleaved_base - memory.base
+    apart = tuple(
+        replace(buffer, address_bytes=first + n * memory.interleaved_bytes)
+        for n, buffer in enumerate(plan.buffers)
+    )
+    near = tuple(replace(buffer, address_bytes=0) for buffer in plan.buffers)
+    cycles = plan.operators[0].active.cycles
+    slow = replace(plan.operators[0].active, cycles=replace(cycles, compute=cycles.compute + 50))
+    slower = (replace(plan.operators[0], active=slow), *plan.operators[1:])
+    good = Placed(replace(plan, buffers=apart), memory, is_wide=True)
+    bad = Placed(replace(plan, buffers=near, operators=slower), memory, is_wide=True)
+
+    a, b = (operand.name for operand in plan.graph.operators[0].inputs)
+    found = reasons_of_same_plans(good, bad)
+    assert list(found) == [plan.operators[0].name]
+    (conflict, *others, narrow) = found[plan.operators[0].name]
+    assert conflict == f"in B {a} and {b} share memory elements (bank conflicts)"
+    assert all("share memory elements" in each for each in others)
+    assert narrow == "in B all operands outside the interleaved region (code without 16-byte loads)"
+    assert reasons_of_same_plans(bad, good)[plan.operators[0].name][0] == f"in A {conflict[5:]}"
+
+    assert placement_reasons(good, 0, cycles) == ()
+    (reason,) = placement_reasons(bad, 0, cycles)
+    assert reason.startswith(f"where it was placed, 50 cycles more than alone: {a} and {b} share")
+    assert "interleaved" in reason
+    (reason,) = placement_reasons(replace(bad, is_wide=False), 0, cycles)
+    assert "interleaved" not in reason
+
+
+def test_of_a_plan_without_places_nothing_is_said() -> None:
+    chip = load_chip("test-16")
+    plan = two_operator_plan()
+    for name in ("shift", "value:y"):
+        buffers = tuple(buffer for buffer in plan.buffers if buffer.name != name)
+        placed = Placed(replace(plan, buffers=buffers), chip.tile_memory, is_wide=True)
+        assert len(placed.facts()) < len(plan.operators)
+
+
+def test_a_plan_that_fetches_longer_says_what() -> None:
+    plan = two_operator_plan()
+    first = plan.operators[0]
+    arrivals = (
+        replace(first.arrivals[0], kind="in_place", cycles=0),
+        *first.arrivals[1:],
+    )
+    cycles = replace(first.active.cycles, relayout=0, wait=7)
+    other = replace(first, arrivals=arrivals, active=replace(first.active, cycles=cycles))
+    memory = load_chip("test-16").tile_memory
+    before = Placed(plan, memory, is_wide=True)
+    after = Placed(replace(plan, operators=(other, plan.operators[1])), memory, is_wide=True)
+    (moved, late) = reasons_of_same_plans(before, after)["matmul"]
+    assert (
+        moved == f"a: {first.arrivals[0].kind} ({first.arrivals[0].cycles:,} cycles) -> in place (0 cycles)"
+    )
+    assert late == "weights are not prefetched in time"
+
+
+def test_no_line_is_wider_than_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    assert main(["compile", str(model), "--chip", "test-4", "--no-program", "-o", str(out)]) == 0
+    name = Executable.load(out).plan.graph.operators[0].name
+    whole: dict[int, list[str]] = {}
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        capsys.readouterr()
+        assert main(["explain", str(out), "--op", name]) == 0
+        whole[width] = capsys.readouterr().out.splitlines()
+        assert max(map(len, whole[width])) <= width
+        assert main(["pareto", str(out), "--op", name]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= width
+    (reason,) = (line for line in whole[200] if "plans of the model were chosen" in line)
+    at = next(i for i, line in enumerate(whole[60]) if "plans of the model were chosen" in line)
+    assert " ".join(line.strip() for line in whole[60][at : at + 2]).split() == reason.split()
+    assert whole[60][at + 1].startswith("    ")

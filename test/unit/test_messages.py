@@ -14,6 +14,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.cli.terminal import new_table
 from t10.core.graph import TensorValue
+from t10.driver import Executable
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.unsupported import UnsupportedNode, refuse
 from t10.reference import read_given
@@ -67,7 +68,7 @@ def test_inputs_have_their_names_with_or_without_a_prefix(tmp_path: Path) -> Non
 
 def test_unknown_inputs_are_listed_with_what_the_file_has(tmp_path: Path) -> None:
     write_arrays(tmp_path / "given.npz", {"in_x": np.zeros(2, np.float32), "z": np.zeros(1)})
-    with pytest.raises(InputError, match=r"in_x \(the model takes x; the file has in_x, z\)"):
+    with pytest.raises(InputError, match=r"in_x, z \(the model takes x; the file has in_x, z\)"):
         read_given(tmp_path / "given.npz", (TensorValue("x", (2,), "f32"),))
 
 
@@ -112,3 +113,33 @@ def test_what_is_needed_is_said_to_be_of_smallest_plans(
     model = models.mlp(tmp_path / "mlp.onnx")
     assert main(["compile", str(model), "-o", str(tmp_path / "out"), "--chip", chip, "--no-program"]) == 4
     assert "may need a little less" in capsys.readouterr().err
+
+
+def test_a_command_that_was_mistyped_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explian"])
+    assert "invalid choice: 'explian' (did you mean 'explain'? choose from" in capsys.readouterr().err
+
+
+def test_an_output_folder_is_not_inspected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
+    assert main(["compile", str(model), "--chip", "test-4", "--no-program", "-o", str(out)]) == 0
+    assert main(["inspect", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert f"{out} is an output folder, expected a model (t10 report {out})" in error
+
+
+def test_all_inputs_that_do_not_fit_are_named_with_their_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out, file = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out", tmp_path / "in.npz"
+    assert main(["compile", str(model), "--chip", "test-4", "--no-program", "-o", str(out)]) == 0
+    (taken,) = Executable.load(out).inputs
+    x = np.zeros(taken.shape, np.float32)
+    write_arrays(file, {"a": x, taken.name: x, "b": x})
+    assert main(["run", str(out), "--inputs", str(file)]) == 2
+    assert f"{file}: unknown inputs: a, b (the model takes {taken.name};" in capsys.readouterr().err
+    write_arrays(file, {taken.name: x.astype(np.float64)})
+    for command in (["run", str(out)], ["verify", str(model), "--chip", "test-4"]):
+        assert main([*command, "--inputs", str(file)]) == 2
+        assert f"{file}: input {taken.name} has type float64, expected float32" in capsys.readouterr().err

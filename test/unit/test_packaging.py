@@ -12,7 +12,9 @@ import yaml
 
 from t10.cli import main, parsing
 from t10.report import analyser
-from t10.report.analyser.page import ANALYSER, COMPARISON, STYLES
+from t10.report.analyser.document import STYLES
+from t10.report.analyser.page import ANALYSER, COMPARISON
+from t10.report.analyser.stages import PIPELINE
 from t10.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,4 +74,6 @@ def test_every_licence_that_is_named_is_there() -> None:
 
 def test_the_package_has_the_files_of_its_pages() -> None:
     folder = Path(str(analyser.__file__)).parent / "assets"
-    assert {*ANALYSER, *COMPARISON, *STYLES, "uPlot.LICENSE"} == {path.name for path in folder.iterdir()}
+    assert {*ANALYSER, *COMPARISON, *PIPELINE, *STYLES, "uPlot.LICENSE"} == {
+        path.name for path in folder.iterdir()
+    }

@@ -396,7 +396,7 @@ def test_waiting_for_off_chip_memory_is_no_exchange(path: Path, by_rate: dict[st
     point = plan_point(str(path), chip, {}, ())
     assert point.moved_share == round(moved / cycles.total, 4)
     received = sum(report.traffic_bytes.model_dump().values())
-    assert point.core_gbytes_per_second == round(received / (moved / chip.clock_hz) / 1e9, 3)
+    assert point.mean_gbytes_per_second_in == round(received / (cycles.total / chip.clock_hz) / 1e9, 3)
     graph = graph_for(import_model(path), chip, joins=True, partials=Partials())
     found = compared(graph, SYSTEMS["ours"], chip, cost_model(DEFAULT_COST_MODEL, chip))
     assert (found.cycles, found.compute_cycles, found.wait_cycles) == (

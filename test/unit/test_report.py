@@ -22,8 +22,20 @@ from t10.errors import InputError
 from t10.plan import plan_module
 from t10.profile.notation import scalar_function
 from t10.report import Report, build_report, read_report, report_schema, write_report
+from t10.report.analyser.data import page_data
+from t10.report.analyser.page import page_text
+from t10.report.compare import totals
 from t10.report.page import write_page
-from t10.report.table import bytes_text, count_text, milliseconds_text, optimality_text, report_text, slowest
+from t10.report.rates import MEAN_RATE
+from t10.report.table import (
+    OPERATOR_COLUMNS,
+    bytes_text,
+    count_text,
+    milliseconds_text,
+    optimality_text,
+    report_text,
+    slowest,
+)
 from t10.report.trace import planned_trace, simulated_trace
 from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
 from t10.sim.result import PhaseRecord
@@ -50,10 +62,22 @@ def test_products_come_to_a_part_of_the_engines_fastest_rate() -> None:
     assert matmul.utilisation == round(144 / (matmul.cycles.total * 16 * 64), 6)
     assert other.utilisation is None
     assert built.utilisation == round(144 / (built.total_cycles * 16 * 64), 6)
-    assert f"engines      {built.utilisation:.1%}" in report_text(built)
+    assert f"utilisation   {built.utilisation:.1%}" in report_text(built)
     without = build_report(two_operator_plan(), CHIP.model_copy(update={"matrix_units": ()}))
     assert without.utilisation is None
     assert "engines" not in report_text(without)
+
+
+def test_a_rate_has_one_name_and_is_over_all_of_the_time() -> None:
+    built = report()
+    received = 16 + 24 + 64
+    assert built.operators[0].mean_rate == pytest.approx(received / (360 / CHIP.clock_hz) / 1e9, abs=1e-3)
+    assert built.mean_rate == pytest.approx(received / (410 / CHIP.clock_hz) / 1e9, abs=1e-3)
+    assert f"{MEAN_RATE}  {built.mean_rate:.2f}, into the busiest core" in report_text(built)
+    assert [column.title for column in OPERATOR_COLUMNS if "GB/s" in column.title] == [MEAN_RATE]
+    assert dict(totals(built, built))[MEAN_RATE] == f"{built.mean_rate:.2f} -> {built.mean_rate:.2f}"
+    facts = page_text(built, page_data(two_operator_plan(), CHIP, built))
+    assert f"<div>{MEAN_RATE}<b>{built.mean_rate:.2f}, busiest core" in facts
 
 
 def test_reports_are_read_without_the_planner() -> None:
@@ -218,7 +242,7 @@ def test_the_simulated_timeline_holds_every_phase(tmp_path: Path) -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [event["name"] for event in slices] == ["compute", "shift", "compute", "matmul", "relu"]
     assert slices[1]["args"]["bytes"] == 64
-    rates = [event["args"]["in"] for event in events if event["name"] == "GB/s into the busiest core"]
+    rates = [event["args"]["busiest core"] for event in events if event["name"] == MEAN_RATE]
     assert rates == [pytest.approx((16 + 24 + 64) / (15 / CHIP.clock_hz) / 1e9, abs=1e-3), 0]
 
 

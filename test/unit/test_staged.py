@@ -305,14 +305,30 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", out]) == 0
     assert "in 2 stages (modelled, ipu)" in capsys.readouterr().out
     assert main(["report", out]) == 0
-    assert "/fc2/MatMul" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "/fc2/MatMul" in shown
+    assert "utilisation" in shown
+    assert "of peak" in shown
+    assert "mean GB/s in" in shown
+    assert f"wrote {out}/: report.html, stage-0.html, stage-1.html" in shown
+    assert main(["run", out]) == 0  # The manifest lists the pages.
     assert main(["report", "--no-plots", f"{out}/stages/0"]) == 0
+
+
+def test_a_report_of_stages_needs_no_cost_model_of_the_users(tmp_path: Path) -> None:
+    own, out = tmp_path / "own.py", tmp_path / "out"
+    own.write_text("from t10.cost import IpuCostModel as cost_model\n")
+    stages = ["--chip", "test-2x16", "--stages", "2", "--no-program", "--cost-model", str(own)]
+    assert main(["compile", str(MLP), *stages, "-o", str(out)]) == 0
+    assert main(["report", str(out)]) == 0
+    assert '"programs":[]' in (out / "stage-0.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--stages", "2"], "no program is emitted for several stages"),
+        (["--stages", "0"], "found '0' stages, expected a number from 1 on, or auto"),
         (["--stages", "0", "--no-program"], "found '0' stages, expected a number from 1 on, or auto"),
         (["--stage-level", "chip", "--no-program"], "--stage-level is for --stages"),
         (["--stages", "2", "--no-program", "--plan", "p.json"], "--stages does not go with --plan"),

@@ -16,6 +16,7 @@ from t10.chip import load_chip
 from t10.cli import main
 from t10.driver import compile
 from t10.errors import InputError
+from t10.report.rates import peak_macs
 from t10.report.sweep import sweep_plot
 from t10.staged import compile_stages
 from t10.sweep import Point, chips_of, parse_varied, sweep
@@ -31,6 +32,9 @@ BASE = load_chip("test-4")
         ("n_cores=1..8", ("1", "2", "4", "8")),
         ("n_cores=3..10", ("3", "6", "10")),
         ("sram_bytes=256KiB..1MiB", ("262144", "524288", "1048576")),
+        ("sram_bytes=0.25 MiB..512KiB", ("262144", "524288")),
+        ("sram_bytes=262144..524288", ("262144", "524288")),
+        ("clock_hz=500MHz..1GHz", ("500000000.0", "1000000000.0")),
         ("sram_bytes=64 KiB,640 kB", ("64 KiB", "640 kB")),
         ("n_cores=2..4:3", ("2", "3", "4")),
         ("clock_hz=1GHz..2GHz:3", ("1000000000.0", "1500000000.0", "2000000000.0")),
@@ -48,6 +52,11 @@ def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str,
         ("name=a,b", "expected FIELD=VALUES"),
         ("n_cores", "malformed"),
         ("n_cores=", "malformed"),
+        ("n_cores=-4", "--vary 'n_cores=-4': found -4, expected a number of at least 0"),
+        ("n_cores=4,-4", "--vary 'n_cores=4,-4': found -4, expected"),
+        ("n_cores=4,many", "field n_cores: expected a number"),
+        ("sram_bytes=256..1MiB", "found 256..1MiB, expected a unit at both ends of the range, or at neither"),
+        ("sram_bytes=256KiB..1024:2", "expected a unit at both ends"),
         ("n_cores=8..2", "expected 0 < LOW <= HIGH"),
         ("n_cores=0..2", "expected 0 < LOW <= HIGH"),
         ("n_cores=a..b", "expected a number"),
@@ -311,6 +320,12 @@ def test_a_model_in_stages_is_planned_for_every_chip(
             1 - computing / staged.staged.latency_cycles, abs=1e-4
         )
         assert (row["n_stages"], len(staged.plans)) == ("2", 2)
+        report, interval = staged.report(), staged.staged.interval_cycles
+        macs = sum(spec.n_points for spec in staged.graph.operators if spec.kind == "contraction")
+        assert report.utilisation == round(macs / (interval * 2 * peak_macs(staged.executables[0].chip)), 6)
+        assert float(row["utilisation"]) == report.utilisation
+        rates = [each.mean_gbytes_per_second_in for each in report.stages]
+        assert float(row["mean_gbytes_per_second_in"]) == pytest.approx(max(rates), abs=1e-3)
     assert float(rows[0]["results_per_second"]) > float(rows[1]["results_per_second"])
     assert main([*command, "--stages", "2", "--program"]) == 2
     assert main([*command[:-1], str(tmp_path / "other"), "--stage-level", "chip"]) == 2

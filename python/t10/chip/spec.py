@@ -235,7 +235,7 @@ class ChipSpec(BaseModel):
         least = self.reserved_bytes + self.shift_buffer_bytes + ALIGNMENT_BYTES + OVERREAD_BYTES
         if self.sram_bytes >= least:
             return ""
-        # A whole number of KiB was hardly meant to be a number of them.
+        # Likely meant in KiB: enough as KiB, and as bytes no whole number of KiB.
         is_number_of_kib = self.sram_bytes * KIB >= least and self.sram_bytes % KIB != 0
         return (
             f"sram_bytes = {self.sram_bytes} is too little, expected at least {least}: reserved_bytes = "

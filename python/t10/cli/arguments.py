@@ -283,7 +283,7 @@ def _add_sweep(
     sweep.add_argument(
         "--program",
         action="store_true",
-        help="plan beside the program, as `t10 compile` does: slower, and programs take memory",
+        help="also emit the program of every chip, and leave room for it in memory, as `t10 compile` does; slower",
     )
     sweep.add_argument(
         "-o",

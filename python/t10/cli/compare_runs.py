@@ -10,8 +10,10 @@ from t10.cli.arguments import Arguments
 from t10.cli.compare_file import CSV, HTML, csv_of, form_of
 from t10.cli.terminal import say, say_json, stdout
 from t10.core.atomic import check_writable, write_text
-from t10.driver import REPORT_FILE
+from t10.core.document import read_document
+from t10.driver import PLAN_FILE, REPORT_FILE
 from t10.errors import printable
+from t10.explain.placement import Placed, reasons_of_same_plans
 from t10.report import Report, read_report
 from t10.report.compare import change_cells, change_records, changes, compare_table, page_record, totals
 
@@ -22,8 +24,11 @@ def compare_runs(arguments: Arguments) -> int:
     assert other is not None
     form = form_of(arguments.output, HTML, CSV)
     check_writable(arguments.output)
-    a, b = _report(folder), _report(other)
+    opened = Folder.open(folder), Folder.open(other)
+    a, b = map(_report, opened)
     rows = changes(a, b)
+    if any(row.change for row in rows):
+        rows = changes(a, b, _why(*opened))
     _warn_of_other_models(a, b)
     console = stdout(quiet=arguments.quiet)
     heads = [f"A: {_name(a, folder)}", f"B: {_name(b, other)}"]
@@ -71,9 +76,14 @@ def _warn_of_other_models(a: Report, b: Report) -> None:
         print(printable(f"t10: warning: two different models are compared: {text}"), file=sys.stderr)
 
 
-def _report(path: Path) -> Report:
-    """Return the report of a folder whose files are as its manifest says."""
-    return read_report(Folder.open(path).checked(REPORT_FILE))
+def _report(folder: Folder) -> Report:
+    return read_report(folder.checked(REPORT_FILE))
+
+
+def _why(a: Folder, b: Folder) -> dict[str, tuple[str, ...]]:
+    """Return why operators that are cut alike in two folders take other cycles, by name."""
+    placed = [Placed.on(each.manifest.about.chip, read_document(each.checked(PLAN_FILE))) for each in (a, b)]
+    return reasons_of_same_plans(*placed)
 
 
 def _name(report: Report, folder: Path) -> str:

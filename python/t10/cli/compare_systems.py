@@ -18,6 +18,7 @@ from t10.cost.registry import cost_model, given
 from t10.errors import InputError
 from t10.frontend.importer import import_model
 from t10.report.columns import Column
+from t10.report.rates import OF_PEAK
 from t10.report.table import share_text
 
 ANSOR = "Ansor"
@@ -30,7 +31,7 @@ COLUMNS = (
     Column("cycles"),
     Column("of the first", rank=1),
     Column("moves", rank=2),
-    Column("of peak", rank=3),
+    Column(OF_PEAK, rank=3),
     Column("KiB/core", rank=3),
     Column("rotate", rank=4),
 )

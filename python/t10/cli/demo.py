@@ -18,13 +18,14 @@ from t10.cli.report import write_report_files
 from t10.cli.shared_arguments import DEFAULT_CHIP
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.cli.verify import EXIT_DIFFERS, show_comparisons
-from t10.driver import Executable, compile
+from t10.driver import MODULE_FILE, WEIGHTS_FILE, Executable, compile
 from t10.explain.expression import formula
 from t10.explain.front import front_points
 from t10.explain.steps import rotating_slots, steps_table
 from t10.explain.table import front_table
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime
+from t10.report.check import write_check
 from t10.report.table import bytes_text, milliseconds_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.result import SimResult
@@ -61,25 +62,14 @@ def run_demo(arguments: Arguments) -> int:
             if is_own:
                 shutil.copyfile(model, into / MODEL_FILE)
             write_program(executable, made, into / PROGRAM_FOLDER)
-            write_report_files(into, executable, progress, made.program, _check(comparisons))
+            check = write_check(into, comparisons, (MODULE_FILE, WEIGHTS_FILE))
+            write_report_files(into, executable, progress, made.program, check)
             trace = simulated_trace(executable.plan, executable.chip, result.timeline)
             write_trace(into / RUN_TRACE_FILE, trace, executable.cost_model)
     _show_rotation(console, executable)
     _show_run(console, executable, result, comparisons, seconds)
     _next_steps(console, arguments.folder, arguments.folder / MODEL_FILE if is_own else arguments.model)
     return 0 if all(each.is_within for each in comparisons) else EXIT_DIFFERS
-
-
-def _check(comparisons: tuple[Comparison, ...]) -> str:
-    """Return what the comparison with ONNX Runtime found, as the page says it."""
-    if not comparisons:
-        return ""
-    worst = max(comparisons, key=lambda each: (not each.is_within, each.error))
-    verdict = "Equal to" if all(each.is_within for each in comparisons) else "NOT equal to"
-    return (
-        f"{verdict} ONNX Runtime within a tolerance of {worst.tolerance:.0e}: executed on simulated cores, "
-        f"{worst.name} differs by at most {worst.error:.1e} of its largest element."
-    )
 
 
 def _show_rotation(console: Console, executable: Executable) -> None:

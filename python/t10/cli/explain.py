@@ -9,7 +9,7 @@ from t10.backend import program_of
 from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
 from t10.cli.options import loaded
-from t10.cli.terminal import say, say_json, stdout
+from t10.cli.terminal import say, say_folded, say_json, stdout
 from t10.core.placed_costs import placed_costs
 from t10.driver import Executable
 from t10.emit.poplar.description import read_program
@@ -31,7 +31,11 @@ def run_explain(arguments: Arguments) -> int:
     check_names((arguments.operator,), executable.plan.graph)
     costs = placed_costs(executable.costs(), executable.plan, executable.chip.tile_memory)
     explained = explain_operator(
-        executable.plan, arguments.operator, costs[arguments.operator], executable.cost_model
+        executable.plan,
+        arguments.operator,
+        costs[arguments.operator],
+        executable.cost_model,
+        executable.chip,
     )
     if arguments.plot is not None:
         from t10.explain.picture import explanation_picture
@@ -42,8 +46,10 @@ def run_explain(arguments: Arguments) -> int:
         say_json(console, explained.as_json())
         return 0
     for part in explanation_parts(explained):
-        # Sentences and loops are not broken: only tables know how wide the terminal is.
-        console.print(part, soft_wrap=isinstance(part, Text))
+        if isinstance(part, Text):
+            say_folded(console, part)
+        else:
+            console.print(part)
     if arguments.plot is not None:
         say(console, f"wrote {arguments.plot}")
     return 0

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 
+from t10.artefact import MANIFEST_FILE
 from t10.cli.arguments import Arguments
 from t10.cli.options import shapes_of
 from t10.cli.terminal import new_table, say, say_json, stdout
@@ -22,6 +23,10 @@ def run_inspect(arguments: Arguments) -> int:
     """Print signature, statistics and operator graph of a model; nothing is lowered."""
     if arguments.rows is not None and arguments.rows < 0:
         raise InputError(f"--rows is {arguments.rows} (expected 0 or more)")
+    if (arguments.model / MANIFEST_FILE).is_file():
+        raise InputError(
+            f"{arguments.model} is an output folder, expected a model", hint=f"t10 report {arguments.model}"
+        )
     facts = model_facts(arguments.model, shapes=shapes_of(arguments))
     if arguments.graph is not None:
         draw(facts, arguments.graph)

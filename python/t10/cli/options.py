@@ -10,6 +10,7 @@ from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.core.partials import Partials
+from t10.cost import CostModel
 from t10.driver import Executable
 from t10.errors import InputError
 from t10.frontend.given import parse_constants
@@ -95,3 +96,11 @@ def chip_name_of(arguments: Arguments) -> str:
         if value is not None:
             name += f"{',' if ':' in name else ':'}{field}={value}"
     return name
+
+
+def known_costs(executable: Executable) -> CostModel | None:
+    """Return the cost model of a compiled model; None where it is not there, as a user's file that was not given."""
+    try:
+        return executable.costs()
+    except InputError:
+        return None

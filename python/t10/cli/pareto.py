@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from rich.text import Text
+
 from t10.artefact import Folder
 from t10.chip import ChipSpec, load_chip
 from t10.cli.arguments import Arguments
 from t10.cli.operators import list_operators
 from t10.cli.options import bounds_of, constants_of, loaded, partials_of, plan_options_of, shapes_of
 from t10.cli.shared_arguments import DEFAULT_CHIP, DEFAULT_COST_MODEL
-from t10.cli.terminal import progress_bar, say, say_json, stdout
+from t10.cli.terminal import progress_bar, say, say_folded, say_json, stdout
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.plan import OperatorPlan
@@ -69,10 +71,10 @@ def run_pareto(arguments: Arguments) -> int:
         say_json(console, {**head, **about, "front": [asdict(point) for point in points],
                 "search": asdict(found.statistics)})  # fmt: skip
         return 0
-    say(console, formula(spec))
+    say_folded(console, Text(formula(spec)))
     title = f"{spec.name} on {source.chip.name}: time against memory (modelled, {source.cost_model_name})"
     console.print(front_table(points, title, whole=True))
-    say(console, _searched(found.statistics))
+    say_folded(console, Text(_searched(found.statistics)))
     if source.plan is not None:
         is_on = any(point.is_chosen for point in points)
         say(

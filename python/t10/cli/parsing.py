@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,16 @@ GIT_SECONDS = 5
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line: usage has a dozen, of which the wrong value is none."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise the error of a value that is none of the choices, with the choice that was meant."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), [str(each) for each in action.choices or ()], n=1)
+            if near:
+                error.message = error.message.replace("(choose", f"(did you mean {near[0]!r}? choose", 1)
+            raise
 
     def error(self, message: str) -> NoReturn:
         """Exit (2) with what is wrong and where to read on."""

@@ -7,12 +7,13 @@ from pathlib import Path
 from t10.artefact import Folder, amended
 from t10.backend import has_program, program_of, shipped
 from t10.cli.arguments import Arguments
-from t10.cli.options import loaded
+from t10.cli.options import known_costs, loaded
 from t10.cli.stages import report_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.device import DeviceProgram
 from t10.driver import Executable, Progress
 from t10.report.analyser.page import PAGE_FILE
+from t10.report.check import read_check
 from t10.report.table import bytes_text, count_text, operator_table, slowest, summary
 from t10.report.trace import TRACE_FILE
 from t10.staged import is_staged
@@ -36,7 +37,7 @@ def run_report(arguments: Arguments) -> int:
     if arguments.plots:
         program = shipped(program_of(folder), executable.chip).program if has_program(folder) else None
         with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
-            names = write_report_files(into, executable, progress, program)
+            names = write_report_files(into, executable, progress, program, read_check(folder))
         say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
         size = bytes_text((arguments.folder / TRACE_FILE).stat().st_size)
         say(console, f"open {PAGE_FILE} in a browser, {TRACE_FILE} ({size}) at ui.perfetto.dev")
@@ -59,5 +60,12 @@ def write_report_files(
 
     report = executable.report()
     return write_page(
-        folder, executable.plan, executable.chip, report, progress, program=program, check=check
+        folder,
+        executable.plan,
+        executable.chip,
+        report,
+        progress,
+        program=program,
+        check=check,
+        costs=known_costs(executable),
     )

@@ -17,7 +17,7 @@ from t10.cli.options import loaded
 from t10.cli.stages import run_folder
 from t10.cli.terminal import progress_bar, say, stdout
 from t10.core.atomic import check_writable
-from t10.driver import Executable
+from t10.driver import Executable, checked_inputs
 from t10.errors import InputError
 from t10.random_inputs import random_inputs
 from t10.reference import read_given
@@ -43,7 +43,8 @@ def run_run(arguments: Arguments) -> int:
     if arguments.inputs is None:
         inputs = random_inputs(executable.plan.graph, arguments.seed)
     else:
-        inputs, _ = read_given(arguments.inputs, executable.inputs)
+        found, _ = read_given(arguments.inputs, executable.inputs)
+        inputs = checked_inputs(executable.inputs, found, str(arguments.inputs))
     console = stdout(quiet=arguments.quiet)
     program = None if arguments.engine == "plan" else program_of(folder)
     outputs = _executed(arguments, executable, program, inputs, console)

@@ -5,24 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 from t10.arrays import write_arrays
-from t10.artefact import MANIFEST_FILE, Folder
+from t10.artefact import MANIFEST_FILE, Folder, amended
 from t10.cli.arguments import Arguments
 from t10.cli.cache import cache_of
-from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
+from t10.cli.options import (
+    bounds_of,
+    chip_of,
+    constants_of,
+    known_costs,
+    partials_of,
+    plan_options_of,
+    shapes_of,
+)
 from t10.cli.prove import PROVED
 from t10.cli.terminal import progress_bar, say, stdout
-from t10.core.atomic import check_writable
+from t10.core.atomic import check_writable, write_text
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.partials import allowed_errors
-from t10.driver import WEIGHTS_FILE, Executable, Progress
+from t10.driver import WEIGHTS_FILE, Executable, Progress, checked_inputs
 from t10.errors import InputError
 from t10.plan.verify import require_valid
 from t10.random_inputs import random_inputs
 from t10.reference import read_given
 from t10.report.stages import STAGES_FILE, stages_summary, stages_table
 from t10.report.table import count_text, milliseconds_text
-from t10.staged import STAGES_FOLDER, StagedExecutable, compile_stages
+from t10.staged import STAGES_FOLDER, StagedExecutable, compile_stages, number_of
 
 Compiled = Executable | StagedExecutable
 
@@ -33,6 +41,7 @@ def check_stages(arguments: Arguments, *, is_program_wanted: bool) -> None:
         if arguments.stage_level:
             raise InputError("--stage-level is for --stages", hint="give both, or neither")
         return
+    number_of(arguments.stages)
     if is_program_wanted:
         raise InputError(
             "no program is emitted for several stages",
@@ -98,7 +107,8 @@ def run_folder(folder: Folder, arguments: Arguments) -> int:
     if arguments.inputs is None:
         inputs = random_inputs(staged.graph, arguments.seed)
     else:
-        inputs, _ = read_given(arguments.inputs, staged.inputs)
+        found, _ = read_given(arguments.inputs, staged.inputs)
+        inputs = checked_inputs(staged.inputs, found, str(arguments.inputs))
     console = stdout(quiet=arguments.quiet)
     with progress_bar(quiet=arguments.quiet) as progress:
         result = staged.execute(inputs, progress=progress)
@@ -117,11 +127,33 @@ def run_folder(folder: Folder, arguments: Arguments) -> int:
 
 
 def report_folder(folder: Folder, arguments: Arguments) -> int:
-    """Print what a model in stages costs; each stage has a report of its own."""
+    """Print what a model in stages costs; write its page, and a page for each plan that differs."""
     console = stdout(quiet=arguments.quiet)
-    _print(StagedExecutable.load(folder), console)
+    staged = StagedExecutable.load(folder)
+    _print(staged, console)
     say(console, f"operators: t10 report {arguments.folder / STAGES_FOLDER / '0'}")
+    if arguments.plots:
+        with progress_bar(quiet=arguments.quiet) as progress, amended(folder) as into:
+            names = write_stage_pages(into, staged, progress)
+        say(console, f"wrote {arguments.folder}/: {', '.join(names)}")
+        say(console, f"open {names[0]} in a browser")
     return 0
+
+
+def write_stage_pages(folder: Path, staged: StagedExecutable, progress: Progress) -> tuple[str, ...]:
+    """Write the page of the pipeline and those of its plans; returns the names of the files, the former first."""
+    from t10.report.analyser.data import page_data
+    from t10.report.analyser.page import PAGE_FILE, page_text
+    from t10.report.analyser.stages import page_of_plan, stages_page
+
+    write_text(folder / PAGE_FILE, stages_page(staged.report()))
+    names = [PAGE_FILE]
+    for number, each in enumerate(staged.executables):
+        progress("draw", number, len(staged.executables))
+        report, costs = each.report(), known_costs(each)
+        names.append(page_of_plan(number))
+        write_text(folder / names[-1], page_text(report, page_data(each.plan, each.chip, report, costs)))
+    return tuple(names)
 
 
 def _print(staged: StagedExecutable, console: object) -> None:

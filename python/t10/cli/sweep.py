@@ -16,6 +16,7 @@ from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import make_folder, write_text
 from t10.errors import InputError
 from t10.report.columns import FittedTable
+from t10.report.rates import MEAN_RATE, OF_PEAK
 from t10.report.sweep import sweep_plot
 from t10.report.table import joules_text, share_text
 from t10.sweep import Point, Setting, chips_of, csv_text, parse_varied, refused_point, settings_of, sweep
@@ -102,7 +103,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
     has_energy = any(point.joules is not None for point in points)
     energy = ("energy",) if has_energy else ()
     table = new_table(
-        *named, *staged, "\u00b5s", "cycles", "moves", "GB/s", "of peak", "KiB/core", "gap", *energy
+        *named, *staged, "\u00b5s", "cycles", "moves", MEAN_RATE, OF_PEAK, "KiB/core", "gap", *energy
     )
     for point in points:
         values = [value for _, value in point.setting]
@@ -115,7 +116,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
             f"{point.microseconds:,.1f}",
             f"{point.cycles:,}",
             f"{point.moved_share:.0%}",
-            f"{point.core_gbytes_per_second:.2f}",
+            f"{point.mean_gbytes_per_second_in:.2f}",
             share_text(point.utilisation),
             f"{point.used_bytes / 1024:.0f}",
             f"{point.gap:.2%}",

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from t10.core.document.text import json_text
 from t10.driver import Progress as Report
@@ -22,6 +23,8 @@ from t10.report.console import PrintableConsole
 FILE_COLUMNS = 120
 """Width of tables that go to a file or a pipe, where COLUMNS says no other."""
 
+FURTHER = 2
+"""Spaces by which the rest of a folded line is indented."""
 QUIET_SECONDS = 2.0
 """Nothing is shown before this: what is done sooner needs no progress."""
 
@@ -52,6 +55,21 @@ def stdout(*, quiet: bool = False) -> Console:
 def say(console: Console, text: str) -> None:
     """Print a sentence as it is: names may hold brackets, and a path must not be broken into lines."""
     console.print(text, soft_wrap=True, markup=False)
+
+
+def say_folded(console: Console, text: Text) -> None:
+    """Print lines; one that is longer than the console is wide goes on below, indented further than it begins."""
+    for line in text.split("\n", allow_blank=True):
+        indent = len(line.plain) - len(line.plain.lstrip()) + FURTHER
+        if line.cell_len <= console.width or console.width < 2 * indent:
+            console.print(line, soft_wrap=True)
+            continue
+        first, *others = line.wrap(console, console.width)
+        console.print(first, soft_wrap=True)
+        for each in others:
+            each.rstrip()
+        for more in Text(" ").join(others).wrap(console, console.width - indent):
+            console.print(Text(" " * indent) + more, soft_wrap=True)
 
 
 def say_json(console: Console, value: Any) -> None:

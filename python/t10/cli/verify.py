@@ -198,7 +198,7 @@ def _cases(
     """Return inputs with their references, and who judges by these; nobody does where references are given."""
     if arguments.inputs is not None:
         found, references = read_given(arguments.inputs, executable.inputs, executable.output_names)
-        inputs = checked_inputs(executable.inputs, found)
+        inputs = checked_inputs(executable.inputs, found, str(arguments.inputs))
         if references:
             return None, [(Trial(0, None, inputs), references)]
         model = OnnxRuntime(_loaded(arguments, executable), _reference(arguments), constants_of(arguments))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol, TypeVar, runtime_checkable
@@ -82,6 +82,24 @@ def placed_costs(costs: C, plan: ModulePlan, memory: TileMemory) -> dict[str, C]
             known[lies] = costs.lying(lies)
         result[spec.name] = known[lies]
     return result
+
+
+def step_lies(plan: ModulePlan, memory: TileMemory) -> dict[str, StepLies]:
+    """Return by operator how the operands of its steps lie, where all of them have a place; sums begin with no bias."""
+    places = tile_ranges(plan, memory)
+    return {
+        spec.name: _lies(spec, spec, scheduled, places)
+        for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True)
+        if _is_placed(spec, scheduled, places)
+    }
+
+
+def _is_placed(spec: OperatorSpec, scheduled: ScheduledOperator, places: Container[str]) -> bool:
+    """Return whether all operands of an operator arrive, and all that its steps use has a place."""
+    rotates = any(prod(row) > 1 for row in scheduled.active.plan.ft)
+    needed = [f"value:{spec.output.name}", *(each.buffer for each in scheduled.arrivals), *[SHIFT] * rotates]
+    is_complete = len(scheduled.arrivals) == len(spec.inputs) + len(spec.epilogue_inputs)
+    return is_complete and all(name in places for name in needed)
 
 
 def reads_left_over(spec: OperatorSpec, arrivals: Iterable[Arrival]) -> bool:

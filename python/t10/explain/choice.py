@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from t10.chip import ChipSpec
 from t10.core.movement import operand_of
 from t10.core.overlap import second_name
 from t10.core.plan import CostedPlan
 from t10.core.schedule import Buffer, ModulePlan, ScheduledOperator
 from t10.explain.front import front_numbers
+from t10.explain.placement import Placed, placement_reasons
 from t10.report.build import step_peaks
 from t10.report.table import AS_PINNED, SMALLEST_GAP, count_text
 
@@ -71,8 +73,8 @@ class Choice:
     capacity_bytes: int
 
 
-def explain_choice(plan: ModulePlan, step: int) -> Choice:
-    """Return why operator number `step` of a planned model runs as it does."""
+def explain_choice(plan: ModulePlan, step: int, chip: ChipSpec | None = None) -> Choice:
+    """Return why operator number `step` of a planned model runs as it does; on `chip`, what its placement costs."""
     scheduled = plan.operators[step]
     front = scheduled.pareto
     own = next((priced for priced in front if priced.plan == scheduled.active.plan), scheduled.active)
@@ -88,6 +90,7 @@ def explain_choice(plan: ModulePlan, step: int) -> Choice:
     moved_out = tuple(_moved_out(plan, scheduled))
     reasons = (
         *_rank_reasons(on_front, own, free, is_on=number > 0),
+        *(() if chip is None else placement_reasons(Placed.on(chip, plan), step, own.cycles)),
         *_layout_reasons(moved_in, moved_out),
         f"{shares[limit]:.0%} of its cycles go into {LIMITS[limit]}",
         *_whole_reasons(plan),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from t10.chip import ChipSpec
 from t10.core import geometry
 from t10.core.document.encode import cycles_record
 from t10.core.partials import allowed_error, partials_type
@@ -49,8 +50,13 @@ class Explanation:
         return {"format": "t10-explanation", "version": 1, "modelled": True, **asdict(self)}
 
 
-def explain_operator(plan: ModulePlan, name: str, cost: CostModel, cost_model: str) -> Explanation:
-    """Return the explanation of an operator of a planned model; raises `InputError` for a name it does not have."""
+def explain_operator(
+    plan: ModulePlan, name: str, cost: CostModel, cost_model: str, chip: ChipSpec | None = None
+) -> Explanation:
+    """Return the explanation of an operator of a planned model; raises `InputError` for a name it does not have.
+
+    With `chip`, it says what the operator's place in memory costs.
+    """
     check_names((name,), plan.graph)
     step = [spec.name for spec in plan.graph.operators].index(name)
     spec, scheduled = plan.graph.operators[step], plan.operators[step]
@@ -76,5 +82,5 @@ def explain_operator(plan: ModulePlan, name: str, cost: CostModel, cost_model: s
         coordinates=tuple(tuple(row) for row in geometry.coordinates(active)[:, cut].tolist()),
         holdings=holdings(spec, active),
         front=front_points(spec, scheduled.pareto, active),
-        choice=explain_choice(plan, step),
+        choice=explain_choice(plan, step, chip),
     )

@@ -15,8 +15,8 @@ from t10.core.schedule import PHASES, ModulePlan, Optimality, ScheduledOperator,
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.report import records
 from t10.report.pareto import front_plot
+from t10.report.rates import utilisation
 from t10.report.traffic import operator_traffic
-from t10.report.utilisation import utilisation
 from t10.version import VERSION
 
 MILLISECONDS_PER_SECOND = 1000

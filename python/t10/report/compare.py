@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from t10.report.columns import Column, FittedTable
+from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import EnergyReport, OperatorReport, Report
 from t10.report.table import KINDS, KINDS_IN_TIME, bytes_text, joules_text, milliseconds_text, share_text
 
@@ -41,13 +42,17 @@ class Change:
     what: str
 
 
-def changes(a: Report, b: Report) -> tuple[Change, ...]:
-    """Return the operators of two runs, matched by name: those of A in its order, then those that only B has."""
+def changes(a: Report, b: Report, why: Mapping[str, Sequence[str]] | None = None) -> tuple[Change, ...]:
+    """Return the operators of two runs, matched by name: those of A in its order, then those that only B has.
+
+    `why` has by name what is known of why an operator that is cut alike in both takes other cycles.
+    """
     in_b = {operator.name: operator for operator in b.operators}
     in_a = {operator.name for operator in a.operators}
     rows = [_change(operator, in_b.get(operator.name)) for operator in a.operators]
     rows += [_change(None, operator) for operator in b.operators if operator.name not in in_a]
-    return tuple(rows)
+    known = why or {}
+    return tuple(replace(row, what="; ".join((row.what, *known.get(row.name, ())))) for row in rows)
 
 
 def compare_table(rows: tuple[Change, ...], title: str) -> FittedTable:
@@ -71,17 +76,18 @@ def totals(a: Report, b: Report) -> tuple[tuple[str, str], ...]:
         ),
         ("cycles", f"{a.total_cycles:,} -> {b.total_cycles:,} ({change:+.2%})"),
         *((kind, f"{x:,} -> {y:,}") for kind, x, y in kinds if x or y),
-        *_utilisations(a.utilisation, b.utilisation),
+        *_rates(a, b),
         *_energies(a.energy, b.energy),
         ("peak per core", f"{bytes_text(a.peak_bytes)} -> {bytes_text(b.peak_bytes)}"),
         ("cost model", a.cost_model if a.cost_model == b.cost_model else f"{a.cost_model} -> {b.cost_model}"),
     )
 
 
-def _utilisations(a: float | None, b: float | None) -> Iterator[tuple[str, str]]:
-    """Yield what part of the matrix engines' fastest rate two runs come to, where one has products."""
-    if a is not None or b is not None:
-        yield "of peak", " -> ".join(share_text(each) or "none" for each in (a, b))
+def _rates(a: Report, b: Report) -> Iterator[tuple[str, str]]:
+    """Yield what part of the matrix engines' fastest rate two runs come to, where one has products; GB/s that move."""
+    if a.utilisation is not None or b.utilisation is not None:
+        yield UTILISATION, " -> ".join(share_text(each.utilisation) or "none" for each in (a, b))
+    yield MEAN_RATE, " -> ".join(f"{each.mean_rate:.2f}" for each in (a, b))
 
 
 def _energies(a: EnergyReport | None, b: EnergyReport | None) -> Iterator[tuple[str, str]]:

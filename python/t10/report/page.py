@@ -9,6 +9,7 @@ from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.device import DeviceProgram
 from t10.core.schedule import ModulePlan
+from t10.cost import CostModel
 from t10.report.analyser.data import page_data
 from t10.report.analyser.page import PAGE_FILE, page_text
 from t10.report.device_memory import device_memory_plot
@@ -31,11 +32,12 @@ def write_page(
     *,
     program: DeviceProgram | None = None,
     check: str = "",
+    costs: CostModel | None = None,
 ) -> tuple[str, ...]:
     """Write report.html, its plots as SVG and trace.json into a folder; returns the names of the files.
 
     With a device program its memory is drawn as well. With `check`, what a comparison of the outputs found, the page
-    begins with this and with an operator that rotates.
+    begins with this and with an operator that rotates. With `costs` its timeline has the steps of operators.
     """
     drawings: list[tuple[str, Callable[[], str]]] = [
         ("time.svg", lambda: time_plot(report)),
@@ -50,7 +52,7 @@ def write_page(
             progress("draw", number, len(drawings))
         svg_by_file[name] = draw()
         write_text(folder / name, SVG_HEAD + svg_by_file[name])
-    data = page_data(plan, chip, report)
+    data = page_data(plan, chip, report, costs)
     write_text(folder / PAGE_FILE, page_text(report, data, svg_by_file.get(DEVICE_FILE, ""), check))
     write_trace(folder / TRACE_FILE, planned_trace(plan, chip), report.cost_model)
     return (PAGE_FILE, *svg_by_file, TRACE_FILE)

@@ -11,6 +11,7 @@ from t10.core.document.records import MODELLED, Count, CyclesRecord, Record, Siz
 from t10.core.expression import OperatorKind
 from t10.core.partials import Kept
 from t10.cost.registry import DEFAULT_COST_MODEL
+from t10.report.rates import mean_rate
 
 FORMAT: Literal["t10-report"] = "t10-report"
 VERSION: Literal[1] = 1
@@ -32,6 +33,11 @@ class Traffic(Record):
     setup: Annotated[Size, Field(description="weights, from their idle layout to the active one")] = 0
     shift: Annotated[Size, Field(description="partitions that rotate while the operator runs")] = 0
     reduce: Annotated[Size, Field(description="partial results of a split reduction axis")] = 0
+
+    @property
+    def total(self) -> int:
+        """Return all of them."""
+        return self.relayout + self.setup + self.shift + self.reduce
 
 
 class EnergyReport(Record):
@@ -56,7 +62,8 @@ class EnergyReport(Record):
 
 
 UTILISATION = (
-    "part of the matrix engines' fastest rate that its products come to; null without products or engines"
+    "part of the matrix engines' fastest rate that its products come to, over all of its time; null without products "
+    "or engines"
 )
 
 
@@ -90,6 +97,11 @@ class OperatorReport(Record):
         float,
         Field(description="bound on the error of sums in f16, as a part of |sum| + root of squares; 0: f32"),
     ] = 0.0
+
+    @property
+    def mean_rate(self) -> float:
+        """Return GB/s into its busiest core, over all of its time."""
+        return mean_rate(self.traffic_bytes.total, self.milliseconds / 1e3)
 
 
 class OptimalityReport(Record):
@@ -181,6 +193,11 @@ class Report(Record):
         dict[str, float], Field(description="wall time of the compiler, by stage, on the machine it ran on")
     ]
     operators: tuple[OperatorReport, ...]
+
+    @property
+    def mean_rate(self) -> float:
+        """Return GB/s into the busiest core of every operator, over all of the time."""
+        return mean_rate(self.traffic_bytes.total, self.total_milliseconds / 1e3)
 
     def __str__(self) -> str:
         """Return the summary and the table of operators as plain text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,14 +11,19 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.document.file import HINT
 from t10.core.document.records import MODELLED, Record
 from t10.core.document.text import json_text
+from t10.core.schedule import ModulePlan
 from t10.core.staged import HandOver, Stage, StagedPlan
 from t10.core.trust.schema import Count, Size, read_record
 from t10.report.columns import Column, FittedTable
-from t10.report.table import bytes_text, count_text, milliseconds_text
+from t10.report.rates import MEAN_RATE, OF_PEAK, UTILISATION, mean_rate, utilisation
+from t10.report.records import UTILISATION as UTILISATION_TEXT
+from t10.report.table import bytes_text, count_text, milliseconds_text, share_text
+from t10.report.traffic import operator_traffic
 from t10.version import VERSION as T10_VERSION
 
 FORMAT: Literal["t10-stages"] = "t10-stages"
@@ -52,6 +58,10 @@ class StageRecord(Record):
     stage_cycles: Annotated[Size, Field(description="modelled, of receiving, running and sending")]
     peak_bytes: Annotated[Size, Field(description="most bytes of a core in use at once")]
     link_share: Annotated[float, Field(description="part of the interval in which it hands over to the next")]
+    utilisation: Annotated[float | None, Field(ge=0, description=f"{UTILISATION_TEXT}: the interval")] = None
+    mean_gbytes_per_second_in: Annotated[
+        float, Field(ge=0, description="into its busiest core, over the interval; without hand-overs")
+    ] = 0.0
     sends: tuple[HandOverRecord, ...]
 
 
@@ -77,6 +87,10 @@ class StagesReport(Record):
         Size,
         Field(description="no cut at these places has a shorter interval, each stage as it would be planned"),
     ]
+    utilisation: Annotated[
+        float | None, Field(ge=0, description="the same of all stages' groups together, over the interval")
+    ] = None
+    mean_gbytes_per_second_in: Annotated[float, Field(ge=0, description="the most of any stage")] = 0.0
     n_places: Annotated[
         Count, Field(description="places at which the model could be cut, both ends included")
     ]
@@ -106,9 +120,13 @@ def _stage(record: StageRecord) -> Stage:
     return Stage(**fields, sends=sends)
 
 
-def stages_report(staged: StagedPlan, *, source: str, cost_model: str, capacity_bytes: int) -> StagesReport:
-    """Return the report of a model as stages; `capacity_bytes` is the memory of a core."""
+def stages_report(
+    staged: StagedPlan, plans: Sequence[ModulePlan], chip: ChipSpec, *, source: str, cost_model: str
+) -> StagesReport:
+    """Return the report of a model as stages, of the plans that differ; `chip` is one of the groups of cores."""
     interval = staged.interval_cycles
+    rates = [_rates(plan, chip, interval) for plan in plans]
+    specs = [spec for stage in staged.stages for spec in plans[stage.plan].graph.operators]
     return StagesReport(
         format=FORMAT,
         version=VERSION,
@@ -118,13 +136,15 @@ def stages_report(staged: StagedPlan, *, source: str, cost_model: str, capacity_
         chip=staged.chip,
         level=staged.level,
         group_cores=staged.group_cores,
-        capacity_bytes=capacity_bytes,
+        capacity_bytes=plans[0].capacity_bytes,
         clock_hz=staged.clock_hz,
         cost_model=cost_model,
         interval_cycles=interval,
         latency_cycles=staged.latency_cycles,
         results_per_second=round(staged.results_per_second, 3),
         bound_cycles=staged.bound_cycles,
+        utilisation=utilisation(specs, interval * len(staged.stages), chip),
+        mean_gbytes_per_second_in=max(rates[stage.plan][1] for stage in staged.stages),
         n_places=staged.n_places,
         n_planned=staged.n_planned,
         is_free=staged.is_free,
@@ -140,6 +160,8 @@ def stages_report(staged: StagedPlan, *, source: str, cost_model: str, capacity_
                 stage_cycles=staged.stage_cycles(number),
                 peak_bytes=stage.peak_bytes,
                 link_share=round(stage.send_cycles / max(interval, 1), 6),
+                utilisation=rates[stage.plan][0],
+                mean_gbytes_per_second_in=rates[stage.plan][1],
                 sends=tuple(
                     HandOverRecord(value=each.value, n_bytes=each.n_bytes, cycles=each.cycles)
                     for each in stage.sends
@@ -148,6 +170,14 @@ def stages_report(staged: StagedPlan, *, source: str, cost_model: str, capacity_
             for number, stage in enumerate(staged.stages)
         ),
     )
+
+
+def _rates(plan: ModulePlan, chip: ChipSpec, interval: int) -> tuple[float | None, float]:
+    """Return what part of its engines' fastest rate a stage comes to, and GB/s into its busiest core."""
+    pairs = zip(plan.graph.operators, plan.operators, strict=True)
+    received = sum(operator_traffic(spec, scheduled).total for spec, scheduled in pairs)
+    rate = round(mean_rate(received, interval / chip.clock_hz), 6)
+    return utilisation(plan.graph.operators, interval, chip), rate
 
 
 def stages_schema() -> dict[str, Any]:
@@ -179,12 +209,17 @@ STAGE_COLUMNS = (
     Column("run", rank=1),
     Column("sends", rank=1),
     Column("link", rank=2),
+    Column(MEAN_RATE, rank=4),
+    Column(OF_PEAK, rank=4),
     Column("KiB/core"),
 )
 
 
 def stages_table(report: StagesReport) -> FittedTable:
-    """Return one row per stage: cycles with what it receives and sends, bytes handed on, how busy its links are."""
+    """Return one row per stage: cycles with what it receives and sends, bytes handed on, how busy its links are.
+
+    Rates are as in `t10.report.rates`, over the time from one result to the next.
+    """
     table = FittedTable(STAGE_COLUMNS, f"Stages (cycles are modelled, {report.cost_model})")
     for number, stage in enumerate(report.stages):
         table.add_row(
@@ -196,6 +231,8 @@ def stages_table(report: StagesReport) -> FittedTable:
             f"{stage.run_cycles:,}",
             bytes_text(sum(each.n_bytes for each in stage.sends)),
             f"{stage.link_share:.1%}",
+            f"{stage.mean_gbytes_per_second_in:.2f}",
+            share_text(stage.utilisation),
             f"{stage.peak_bytes / 1024:.1f}",
         )
     return table
@@ -217,6 +254,12 @@ def stages_summary(report: StagesReport) -> RenderableType:
     )
     milliseconds = milliseconds_text(report.latency_cycles / report.clock_hz * 1000)
     table.add_row("latency", f"{milliseconds}, {report.latency_cycles:,} cycles {source}")
+    if report.utilisation is not None:
+        table.add_row(
+            UTILISATION, f"{report.utilisation:.1%} of the fastest rate of all stages' matrix engines"
+        )
+    rate = f"{report.mean_gbytes_per_second_in:.2f}, into the busiest core, over all of the time"
+    table.add_row(MEAN_RATE, rate)
     table.add_row("cut", cut_text(report))
     peak = max(stage.peak_bytes for stage in report.stages)
     share = peak / report.capacity_bytes if report.capacity_bytes else 0.0

@@ -13,14 +13,15 @@ from rich.text import Text
 
 from t10.report.columns import Column, FittedTable
 from t10.report.console import PrintableConsole
+from t10.report.rates import MEAN_RATE, OF_PEAK, UTILISATION
 
 if TYPE_CHECKING:
     from t10.report.records import EnergyReport, OperatorReport, OptimalityReport, Report
 
 PLAIN_WIDTH = 120
 KINDS = ("compute", "shift", "reduce", "relayout", "setup", "wait")
-KINDS_IN_TIME = ("setup", "relayout", "compute", "shift", "reduce", "wait")
-"""The order in which an operator spends its cycles, but that it waits for off-chip memory first."""
+KINDS_IN_TIME = ("wait", "setup", "relayout", "compute", "shift", "reduce")
+"""The order in which an operator spends its cycles."""
 COLOURS = {
     "compute": "green",
     "shift": "cyan",
@@ -72,7 +73,8 @@ def summary(report: Report) -> RenderableType:
         table.add_row("timed", text)
     table.add_row("", breakdown(report))
     if report.utilisation is not None:
-        table.add_row("engines", f"{report.utilisation:.1%} of the fastest rate of the matrix engines")
+        table.add_row(UTILISATION, f"{report.utilisation:.1%} of the fastest rate of the matrix engines")
+    table.add_row(MEAN_RATE, f"{report.mean_rate:.2f}, into the busiest core, over all of the time")
     if report.optimality is not None:
         table.add_row("plan", optimality_text(report))
     sums = partials_text(report)
@@ -141,8 +143,8 @@ OPERATOR_COLUMNS = (
     Column("compute", rank=1),
     Column("move", rank=1),
     Column("wait", rank=1),
-    Column("GB/s", rank=4),
-    Column("of peak", rank=4),
+    Column(MEAN_RATE, rank=4),
+    Column(OF_PEAK, rank=4),
     Column("energy", rank=4),
     Column("KiB/core"),
     Column("plans", rank=6),
@@ -152,7 +154,7 @@ OPERATOR_COLUMNS = (
 def operator_table(operators: Sequence[OperatorReport], title: str = "") -> FittedTable:
     """Return one row per operator.
 
-    GB/s are what its busiest core receives over the operator's time; products have a part of the engines' peak.
+    Rates are as in `t10.report.rates`, over the operator's time.
     Cycles that wait for off-chip memory, and energy, are shown where some operator has them.
     """
     has = {
@@ -174,7 +176,7 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
             f"{cycles.compute:,}",
             f"{cycles.total - cycles.compute - cycles.wait:,}",
             *wait,
-            f"{gigabytes_per_second(operator):.2f}",
+            f"{operator.mean_rate:.2f}",
             share_text(operator.utilisation),
             *energy,
             f"{operator.peak_bytes / 1024:.1f}",
@@ -186,12 +188,6 @@ def operator_table(operators: Sequence[OperatorReport], title: str = "") -> Fitt
 def share_text(share: float | None) -> str:
     """Return a part of the engines' peak, or nothing where there is none."""
     return "" if share is None else f"{share:.1%}"
-
-
-def gigabytes_per_second(operator: OperatorReport) -> float:
-    """Return the rate at which an operator's busiest core receives, over all of its time."""
-    received = sum(operator.traffic_bytes.model_dump().values())
-    return received / operator.milliseconds / 1e6 if operator.milliseconds else 0.0
 
 
 def partials_text(report: Report) -> str:

@@ -13,17 +13,18 @@ from typing import Any, Protocol
 from t10.chip import ChipSpec
 from t10.core.atomic import write_text
 from t10.core.document.records import MODELLED
+from t10.core.expression import OperatorSpec
 from t10.core.schedule import PHASES as CORE_PHASES
-from t10.core.schedule import ModulePlan, moment
+from t10.core.schedule import ModulePlan, ScheduledOperator, moment
 from t10.report.analyser.memory import bytes_by_purpose
-from t10.report.traffic import operator_traffic
+from t10.report.rates import BUSY_SHARE, MEAN_RATE, MEAN_RATE_OUT, busy_share, mean_rate
+from t10.report.table import KINDS_IN_TIME
+from t10.report.traffic import operator_traffic, sent_bytes
 
 TRACE_FILE = "trace.json"
-PHASE_ORDER = ("wait", "setup", "relayout", "compute", "shift", "reduce")
 OPERATORS, PHASES = 1, 2
 PROCESS = 1
 MICROSECONDS_PER_SECOND = 1e6
-GIGABYTE = 1e9
 
 Event = dict[str, Any]
 
@@ -65,7 +66,7 @@ def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
     for spec, scheduled in zip(plan.graph.operators, plan.operators, strict=True):
         begin = now
         traffic = operator_traffic(spec, scheduled).model_dump()
-        for kind in PHASE_ORDER:
+        for kind in KINDS_IN_TIME:
             cycles = int(getattr(scheduled.active.cycles, kind))
             if cycles:
                 args = {"operator": scheduled.name, "bytes of the busiest core": traffic.get(kind, 0)}
@@ -75,7 +76,7 @@ def planned_trace(plan: ModulePlan, chip: ChipSpec) -> list[Event]:
         args = {"cores": scheduled.active.plan.n_cores, "steps": steps, "cycles": now - begin}
         events.append(_slice(chip, OPERATORS, scheduled.name, begin, now - begin, args))
         events.append(_counter(chip, "bytes per core", begin, counters[scheduled.name]))
-        events.append(_rate(chip, begin, now, sum(traffic.values())))
+        events += _rates(chip, spec, scheduled, begin, now, scheduled.active.cycles.compute)
     return events
 
 
@@ -97,6 +98,7 @@ def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase])
     events = _header(chip)
     counters = held_by_operator(plan)
     spans: dict[str, tuple[int, int]] = {}
+    computed: dict[str, int] = {}
     for phase in timeline:
         events.append(
             _slice(
@@ -108,14 +110,15 @@ def simulated_trace(plan: ModulePlan, chip: ChipSpec, timeline: Sequence[Phase])
                 {"operator": phase.operator, "bytes": phase.n_bytes},
             )
         )
+        if phase.kind == "compute":
+            computed[phase.operator] = computed.get(phase.operator, 0) + phase.cycles
         begin, _ = spans.get(phase.operator, (phase.start_cycle, 0))
         spans[phase.operator] = (begin, phase.start_cycle + phase.cycles)
-    pairs = zip(plan.graph.operators, plan.operators, strict=True)
-    received = {each.name: sum(operator_traffic(spec, each).model_dump().values()) for spec, each in pairs}
+    pairs = {each.name: (spec, each) for spec, each in zip(plan.graph.operators, plan.operators, strict=True)}
     for name, (begin, end) in spans.items():
         events.append(_slice(chip, OPERATORS, name, begin, end - begin, {"cycles": end - begin}))
         events.append(_counter(chip, "bytes per core", begin, counters[name]))
-        events.append(_rate(chip, begin, end, received[name]))
+        events += _rates(chip, *pairs[name], begin, end, computed.get(name, 0))
     return events
 
 
@@ -153,10 +156,23 @@ def _counter(chip: ChipSpec, name: str, start: int, values: Event) -> Event:
     return {"ph": "C", "pid": PROCESS, "name": name, "ts": microseconds(chip, start), "args": values}
 
 
-def _rate(chip: ChipSpec, start: int, end: int, received_bytes: int) -> Event:
-    """Return the rate at which the busiest core of an operator receives, over its time."""
-    rate = received_bytes * chip.clock_hz / max(end - start, 1) / GIGABYTE
-    return _counter(chip, "GB/s into the busiest core", start, {"in": round(rate, 3)})
+def _rates(
+    chip: ChipSpec, spec: OperatorSpec, scheduled: ScheduledOperator, start: int, end: int, computed: int
+) -> list[Event]:
+    """Return the rates of an operator over its time: bytes into and out of its busiest core, and computing."""
+    seconds = (end - start) / chip.clock_hz
+    moved = {
+        MEAN_RATE: operator_traffic(spec, scheduled).total,
+        MEAN_RATE_OUT: sent_bytes(spec, scheduled),
+    }
+    busy = busy_share(spec, scheduled.active.plan, computed, end - start, chip)
+    return [
+        *(
+            _counter(chip, name, start, {"busiest core": round(mean_rate(n_bytes, seconds), 3)})
+            for name, n_bytes in moved.items()
+        ),
+        _counter(chip, BUSY_SHARE, start, {"mean of all cores": round(busy, 4)}),
+    ]
 
 
 def microseconds(chip: ChipSpec, cycles: int) -> float:

@@ -35,6 +35,12 @@ def reduce_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
     return (n_members - 1) * n_taken * size_bytes(spec.acc_dtype)
 
 
+def sent_bytes(spec: OperatorSpec, planned: ScheduledOperator) -> int:
+    """Return what the busiest core sends for one operator; what several cores take is sent once."""
+    even = shift_bytes(spec, planned) + reduce_bytes(spec, planned.active.plan)
+    return even + sum(arrival.sent_bytes for arrival in planned.arrivals)
+
+
 def operator_traffic(spec: OperatorSpec, planned: ScheduledOperator) -> Traffic:
     """Return what the busiest core receives for one operator."""
     by_kind = {"relayout": 0, "setup": 0, "in_place": 0}

@@ -9,25 +9,36 @@ from typing import Any
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
+from t10.core.placed_costs import placed_costs
 from t10.core.schedule import ModulePlan, ScheduledOperator
+from t10.cost import CostModel
 from t10.report.analyser.memory import bytes_by_purpose, purpose
 from t10.report.analyser.rotation import rotation_record
 from t10.report.analyser.tiles import TileCounter
 from t10.report.build import first_of_kind
 from t10.report.pareto import front_record
 from t10.report.records import OperatorReport, Report
+from t10.report.steps import NAMES, Folded, folded, operator_steps
 from t10.report.table import KINDS_IN_TIME, joules_text
 
+MOST_NUMBERS = 250_000
+"""Numbers that steps may take on a page, at most 2 MB of text; of what is beyond, a page shows sums."""
 
-def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any]:
-    """Return the data of a planned model's page.
 
-    Operators that only differ in names share an entry of `classes`: their front, plan and work by tile.
+def page_data(
+    plan: ModulePlan, chip: ChipSpec, report: Report, costs: CostModel | None = None
+) -> dict[str, Any]:
+    """Return the data of a planned model's page; without `costs`, operators have no steps.
+
+    Operators that only differ in names share an entry of `classes`: their front, plan and work by tile. Those that take
+    the same steps share one of `programs`.
     """
     classes: list[dict[str, Any]] = []
     class_by_key: dict[object, int] = {}
     counter = TileCounter(plan)
     rows: list[dict[str, Any]] = []
+    programs = _Programs()
+    placed = {} if costs is None else placed_costs(costs, plan, chip.tile_memory)
     for spec, planned, shown, first in zip(
         plan.graph.operators, plan.operators, report.operators, first_of_kind(plan), strict=True
     ):
@@ -37,11 +48,14 @@ def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any
             class_by_key[key] = len(classes)
             classes.append(_class(spec, planned, counter))
         rows.append(_operator(plan, spec, planned, shown, class_by_key[key]))
+        if costs is not None:
+            rows[-1]["program"] = programs.number(class_by_key[key], spec, planned, placed[spec.name])
     return {
         "model": report.model,
         "statement": report.statement,
         "costModel": report.cost_model,
         "kinds": list(KINDS_IN_TIME),
+        "stepNames": list(NAMES),
         "chip": {
             "name": chip.name,
             "cores": chip.n_cores,
@@ -55,6 +69,7 @@ def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any
         "capacity": plan.capacity_bytes,
         "operators": rows,
         "classes": classes,
+        "programs": programs.records,
         "purposes": bytes_by_purpose(plan),
         "buffers": [
             [b.name, purpose(b.name), b.address_bytes, b.size_bytes, b.first_moment, b.last_moment]
@@ -62,6 +77,39 @@ def page_data(plan: ModulePlan, chip: ChipSpec, report: Report) -> dict[str, Any
         ],
         "atRest": _runs(counter.at_rest().tolist()),
     }
+
+
+class _Programs:
+    """The steps of operators, each program once: patterns, [count, [name, cycles, bytes, name, ...]]."""
+
+    def __init__(self) -> None:
+        self.records: list[list[list[Any]]] = []
+        self._numbers: dict[object, int | None] = {}
+        self._room = MOST_NUMBERS
+
+    def number(
+        self, same: int, spec: OperatorSpec, planned: ScheduledOperator, costs: CostModel
+    ) -> int | None:
+        """Return the number of an operator's program; None where it has none, or its numbers have no room."""
+        key = (same, id(costs), planned.active.cycles)
+        if key not in self._numbers:
+            steps = operator_steps(spec, planned, costs)
+            self._numbers[key] = None if steps is None else self._added(folded(steps))
+        return self._numbers[key]
+
+    def _added(self, patterns: Folded) -> int | None:
+        record: list[list[Any]] = [
+            [count, [n for step in steps for n in (NAMES.index(step.name), step.cycles, step.n_bytes)]]
+            for count, steps in patterns
+        ]
+        if record in self.records:
+            return self.records.index(record)
+        n_numbers = sum(1 + len(numbers) for _, numbers in record)
+        if n_numbers > self._room:
+            return None
+        self._room -= n_numbers
+        self.records.append(record)
+        return len(self.records) - 1
 
 
 def _class(spec: OperatorSpec, planned: ScheduledOperator, counter: TileCounter) -> dict[str, Any]:
@@ -95,13 +143,15 @@ def _operator(
         "at": spec.location,
         "class": number,
         "cycles": [int(getattr(shown.cycles, kind)) for kind in KINDS_IN_TIME],
-        "bytes": [traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce, 0],
+        "bytes": [0, traffic.setup, traffic.relayout, 0, traffic.shift, traffic.reduce],
         "cores": shown.n_cores,
         "steps": shown.n_sub_tasks,
         "plans": shown.n_plans,
         "active": shown.active_bytes,
         "peak": shown.peak_bytes,
+        "utilisation": shown.utilisation,
         "energy": "" if shown.energy is None else joules_text(shown.energy.total),
+        "program": None,
         "tensors": [operand.name for operand in spec.rotatable],
         "moved": moved,
     }

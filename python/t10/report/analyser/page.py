@@ -1,23 +1,19 @@
-"""The HTML of report.html, and of the page that compares two runs: data, styles and code in one file."""
+"""The HTML of report.html, and of the page that compares two runs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from html import escape
-from importlib.resources import files
 from typing import Any
 
-from t10.errors import printable
+from t10.report.analyser.document import LIBRARY, SHARED, document, facts_html, note_html
+from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import Report
 from t10.report.table import bytes_text, energy_text, milliseconds_text, optimality_text
 
 PAGE_FILE = "report.html"
-LIBRARY = ("uPlot.iife.min.js",)
-SHARED = ("model.js", "dom.js", "table.js")
 ANALYSER = (*LIBRARY, *SHARED, "lanes.js", "time.js", "operator.js", "tiles.js", "main.js")
 COMPARISON = (*LIBRARY, *SHARED, "lanes.js", "compare.js")
-STYLES = ("uPlot.min.css", "page.css")
 
 ROTATION = """<h3>Rotation, step by step</h3>
 <p class="note" id="rotation-none">No tensor of this operator rotates: every core holds all that it reads.</p>
@@ -75,11 +71,13 @@ operator, which is framed in both.</p>
 """
 TILES = """<h2>Tiles</h2>
 <p class="bar"><select id="tiles-metric" aria-label="what is shown"><option value="busy">busy share</option>
-<option value="held">bytes</option><option value="in">GB/s in</option><option value="out">GB/s out</option></select>
+<option value="held">bytes</option><option value="in">mean GB/s in</option>
+<option value="out">mean GB/s out</option></select>
 <select id="tiles-scope" aria-label="of what"><option value="run">whole run</option>
 <option value="operator">selected operator</option></select></p>
 <p class="note" id="tiles-note"></p>
 <div><canvas id="chip"></canvas></div>
+<div><canvas id="chip-scale" role="img" aria-label="what the colours stand for"></canvas></div>
 <p class="note" id="tiles-readout" role="status"></p>
 """
 OPERATOR = f"""{OPERATOR_NAME}{OPERATOR_NUMBERS}
@@ -107,70 +105,23 @@ def page_text(report: Report, data: Mapping[str, Any], device_plot: str = "", ch
         else ""
     )
     note = f"{report.statement} {report.generator}, cost model {report.cost_model}."
-    run = f"{_facts(_report_facts(report))}\n{plan}{RUN}"
+    run = f"{facts_html(_report_facts(report))}\n{plan}{RUN}"
     if not check:
-        return _document(title, note, f"{run}{OPERATOR}{TILES}{device}", data, ANALYSER)
+        return document(title, note, f"{run}{OPERATOR}{TILES}{device}", data, ANALYSER)
     lead = f'<p class="check">{escape(check)}</p>\n{LEAD}<h2>The run</h2>\n'
-    return _document(title, "", f"{lead}{_note(note)}{run}{TILES}{device}", data, ANALYSER)
+    return document(title, "", f"{lead}{note_html(note)}{run}{TILES}{device}", data, ANALYSER)
 
 
 def compare_page(title: str, note: str, facts: Iterable[tuple[str, str]], data: Mapping[str, Any]) -> str:
     """Return the page of two runs, `data` as `report.compare.page_record` makes it: totals, times, operators."""
-    return _document(title, note, f"{_facts(facts)}\n{RUNS}", data, COMPARISON)
-
-
-def _document(title: str, note: str, body: str, data: Mapping[str, Any], scripts: Iterable[str]) -> str:
-    styles = "".join(_asset(name) for name in STYLES)
-    code = "".join(f"<script>\n{_asset(name)}</script>\n" for name in scripts)
-    return printable(
-        f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>
-{styles}</style></head>
-<body>
-<h1>{escape(title)}</h1>
-{_note(note)}
-<noscript><p>The drawings and tables of this page need JavaScript; report.json has the same numbers.</p></noscript>
-{body}
-<script type="application/json" id="data">{_embedded(data)}</script>
-{code}</body>
-</html>
-"""
-    )
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>' if text else ""
-
-
-def _embedded(data: Mapping[str, Any]) -> str:
-    """Return data as JSON that no name in it can end: HTML only looks for `</` and `<!`."""
-    return (
-        json.dumps(data, separators=(",", ":"), allow_nan=False)
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-    )
-
-
-def _asset(name: str) -> str:
-    text = files("t10.report.analyser").joinpath("assets", name).read_text(encoding="utf-8")
-    return text if text.endswith("\n") else f"{text}\n"
-
-
-def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    cells = "".join(f"<div>{escape(name)}<b>{escape(value)}</b></div>" for name, value in facts)
-    return f'<div class="facts">{cells}</div>'
+    return document(title, note, f"{facts_html(facts)}\n{RUNS}", data, COMPARISON)
 
 
 def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
     seconds = sum(report.planner_seconds.values())
     timed = () if report.timed_cycles is None else (("cycles as emitted", f"{report.timed_cycles:,}"),)
-    received = sum(report.traffic_bytes.model_dump().values())
-    rate = received / max(report.total_milliseconds, 1e-9) / 1e6
     share = report.utilisation
-    engines = () if share is None else (("of the engines' peak", f"{share:.1%}"),)
+    engines = () if share is None else ((UTILISATION, f"{share:.1%} of the matrix engines' peak"),)
     energy = () if report.energy is None else (("modelled energy", energy_text(report.energy)),)
     return (
         ("modelled time", milliseconds_text(report.total_milliseconds)),
@@ -179,7 +130,7 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
         *energy,
         ("computing", f"{report.cycles.compute / max(report.total_cycles, 1):.0%}"),
         *engines,
-        ("busiest cores receive", f"{rate:.2f} GB/s"),
+        (MEAN_RATE, f"{report.mean_rate:.2f}, busiest core"),
         ("peak per core", f"{bytes_text(report.peak_bytes)} of {bytes_text(report.capacity_bytes)}"),
         ("weights", bytes_text(report.weight_bytes)),
         ("cores", f"{report.chip.n_cores:,}"),

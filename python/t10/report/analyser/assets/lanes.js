@@ -17,7 +17,7 @@ function timeChart(into, height, end, range, yAxis, draw, atCursor, onClick) {
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, sync: { key: "time" } },
     scales: { x: { time: false, range: (_, low, high) => [Math.max(low, 0), Math.min(high, end)] }, y: { range } },
     axes: [xAxis(), { stroke: css("--text"), grid: { show: false }, ticks: { show: false }, ...yAxis }],
-    series: [{}, { show: true, stroke: "transparent" }],
+    series: [{}, { show: true, stroke: "transparent", points: { show: false } }],
     hooks: {
       draw: [(chart) => {
         const ctx = chart.ctx;

@@ -9,6 +9,7 @@
   const us = 1e6 / data.chip.hertz;
   const cycles = (each) => Model.sum(each.cycles);
   const bytes = (each) => Model.sum(each.bytes);
+  const rate = (each) => Model.meanRate(bytes(each), cycles(each), data.chip.hertz);
   const index = new Map(data.operators.map((each, i) => [each, i]));
   const turns = (each) => Model.rotating(data.classes[each.class].rotation).length;
   const columns = [
@@ -17,9 +18,10 @@
     { title: "begins", value: (each) => begins[index.get(each)] * us, text: (each) => Model.timeText(begins[index.get(each)] * us) },
     { title: "cycles", value: cycles, text: (each) => Model.count(cycles(each)), note: "modelled" },
     { title: "share", value: (each) => cycles(each) / total, text: (each) => `${((100 * cycles(each)) / total).toFixed(1)} %` },
-    { title: "computing", value: (each) => each.cycles[2] / cycles(each) || 0, text: (each) => `${((100 * each.cycles[2]) / cycles(each) || 0).toFixed(0)} %` },
+    { title: "computing", value: (each) => Model.computing(each) / cycles(each) || 0, text: (each) => `${((100 * Model.computing(each)) / cycles(each) || 0).toFixed(0)} %` },
     { title: "bytes in", value: bytes, text: (each) => Model.bytesText(bytes(each)), note: "of the busiest core" },
-    { title: "GB/s in", value: (each) => (bytes(each) * data.chip.hertz) / cycles(each) / 1e9 || 0, text: (each) => ((bytes(each) * data.chip.hertz) / cycles(each) / 1e9 || 0).toFixed(2) },
+    { title: "mean GB/s in", value: rate, text: (each) => rate(each).toFixed(2), note: "into the busiest core, over the operator's time" },
+    { title: "utilisation", value: (each) => each.utilisation ?? -1, text: (each) => (each.utilisation === null ? "" : `${(100 * each.utilisation).toFixed(1)} %`), note: "part of the matrix engines' peak, over the operator's time" },
     { title: "cores", value: (each) => each.cores, text: (each) => Model.count(each.cores) },
     { title: "steps", value: (each) => each.steps, text: (each) => Model.count(each.steps) },
     { title: "rotating", value: turns, note: "tensors that rotate" },

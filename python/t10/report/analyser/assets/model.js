@@ -12,6 +12,34 @@ const Model = {
 
   sum: (numbers) => numbers.reduce((a, b) => a + b, 0),
 
+  /** Return the cycles until an operator has its operands; those in which it computes. Kinds are in their order of time. */
+  arriving: (each) => each.cycles[0] + each.cycles[1] + each.cycles[2],
+  computing: (each) => each.cycles[3],
+
+  /** Return how many steps a program has: patterns, [count, [name, cycles, bytes, name, ...]]. */
+  stepCount: (program) => Model.sum(program.map(([count, numbers]) => (count * numbers.length) / 3)),
+
+  /** Return the steps of a program in their order of time, [name, cycles, bytes]. */
+  steps(program) {
+    const found = [];
+    for (const [count, numbers] of program) {
+      for (let n = 0; n < count; n++) {
+        for (let i = 0; i < numbers.length; i += 3) found.push([numbers[i], numbers[i + 1], numbers[i + 2]]);
+      }
+    }
+    return found;
+  },
+
+  /** Return the number of the step that runs at a cycle of its operator. */
+  stepAt(steps, cycle) {
+    let done = 0;
+    for (let i = 0; i < steps.length; i++) {
+      done += steps[i][1];
+      if (cycle < done) return i;
+    }
+    return steps.length - 1;
+  },
+
   /** Return the modelled cycle in which every operator begins, and the end of the run. */
   begins(operators) {
     const begins = [0];
@@ -49,13 +77,34 @@ const Model = {
   stretches(operators, begins, total) {
     const found = [];
     operators.forEach((each, i) => {
-      const arrive = each.cycles[0] + each.cycles[1];
+      const arrive = Model.arriving(each);
       const fuller = total(3 * i + 2) > total(3 * i + 1) ? 3 * i + 2 : 3 * i + 1;
       if (arrive) found.push([begins[i], begins[i] + arrive, 3 * i]);
       const moment = !arrive && total(3 * i) > total(fuller) ? 3 * i : fuller;
       if (begins[i] + arrive < begins[i + 1]) found.push([begins[i] + arrive, begins[i + 1], moment]);
     });
     return found;
+  },
+
+  /**
+   * Return when every stage of a pipeline takes, runs and sends the first results, until the first one is done:
+   * {stage, result, part, from, to} in cycles. A hand-over is sent by a stage and taken by the next at once.
+   */
+  pipeline(stages, interval) {
+    const latency = Model.sum(stages.map((each) => each.run + each.send));
+    const found = [];
+    for (let result = 0; result * interval < latency; result++) {
+      let at = result * interval;
+      stages.forEach((each, stage) => {
+        found.push({ stage, result, part: "run", from: at, to: at + each.run });
+        at += each.run;
+        if (!each.send) return;
+        found.push({ stage, result, part: "send", from: at, to: at + each.send });
+        if (stage + 1 < stages.length) found.push({ stage: stage + 1, result, part: "receive", from: at, to: at + each.send });
+        at += each.send;
+      });
+    }
+    return found.filter((each) => each.from < latency);
   },
 
   /** Return the place of a core along every axis. */
@@ -162,7 +211,7 @@ const Model = {
     const total = new Array(n).fill(0);
     const weights = new Map();
     for (const each of shown) {
-      weights.set(each.class, (weights.get(each.class) || 0) + (metric === "busy" ? each.cycles[2] : 1));
+      weights.set(each.class, (weights.get(each.class) || 0) + (metric === "busy" ? Model.computing(each) : 1));
     }
     for (const [number, weight] of weights) {
       const tiles = data.classes[number].tiles;
@@ -170,8 +219,7 @@ const Model = {
         total[tile] += value * weight;
       });
     }
-    const unit = metric === "busy" ? 1 / cycles : data.chip.hertz / cycles / 1e9;
-    return total.map((value) => (cycles ? value * unit : 0));
+    return total.map((value) => (metric !== "busy" ? Model.meanRate(value, cycles, data.chip.hertz) : cycles ? value / cycles : 0));
   },
 
   /**
@@ -222,6 +270,9 @@ const Model = {
     }
     return chip.levels.length > 1 ? `tile ${tile} (${parts.join(", ")})` : `tile ${tile}`;
   },
+
+  /** Return GB/s: bytes over all of the time. */
+  meanRate: (bytes, cycles, hertz) => (cycles ? (bytes * hertz) / cycles / 1e9 : 0),
 
   things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,
 

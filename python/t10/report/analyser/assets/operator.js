@@ -17,7 +17,7 @@ function drawFront(data, into, record) {
     width: into.clientWidth, height: 260, legend: { show: false }, cursor: { drag: { x: true, y: true } },
     scales: { x: { time: false, range: (_, a, b) => spread(a, b) }, y: { distr: most > 20 * least ? 3 : 1, range: most > 20 * least ? undefined : (_, a, b) => spread(a, b) } },
     axes: [{ ...axis, values: (u, v) => v.map(Model.bytesText), incrs: POWERS, space: 80, label: "bytes per core while it runs", labelSize: 20 },
-      { ...axis, values: (u, v) => v.map((n) => (n === null ? "" : Model.count(n))), size: 74 }],
+      { ...axis, values: (u, v) => v.map((n) => (n === null ? "" : Model.count(n))), size: 74, label: "modelled cycles, alone", labelSize: 20 }],
     series: [{},
       { stroke: "#4a6fd0", width: 1, paths: uPlot.paths.stepped({ align: 1 }), points: { ...dots(6), fill: "#4a6fd0" }, spanGaps: true },
       { stroke: css("--faint"), paths: () => null, points: { ...dots(5), fill: css("--faint") } },
@@ -38,10 +38,11 @@ function drawOperator(data) {
     const bytes = Model.sum(each.bytes);
     const facts = [
       ["kind", each.kind], ["begins", Model.timeText(begins[number] * us)], ["takes", `${Model.timeText(cycles * us)}, ${Model.count(cycles)} cycles`],
-      ["computing", `${((100 * each.cycles[2]) / Math.max(cycles, 1)).toFixed(0)} %`],
+      ["computing", `${((100 * Model.computing(each)) / Math.max(cycles, 1)).toFixed(0)} %`],
       ["cores", `${Model.count(each.cores)} of ${Model.count(data.chip.cores)}`], ["steps", Model.count(each.steps)],
       ["memory while it runs", Model.bytesText(each.peak)], ...(each.energy ? [["energy", each.energy]] : []),
-      ["busiest core receives", `${Model.bytesText(bytes)}, ${((bytes * data.chip.hertz) / Math.max(cycles, 1) / 1e9).toFixed(2)} GB/s`],
+      ["busiest core receives", Model.bytesText(bytes)], ["mean GB/s in", Model.meanRate(bytes, cycles, data.chip.hertz).toFixed(2)],
+      ...(each.utilisation === null ? [] : [["utilisation", `${(100 * each.utilisation).toFixed(1)} %`]]),
     ];
     byId("operator-name").textContent = each.name + (each.at && each.at !== each.name ? ` (${each.at})` : "");
     byId("operator-facts").replaceChildren(...facts.map(([name, value]) => make("div", {}, name, make("b", {}, value))));

@@ -2,7 +2,7 @@
 "use strict";
 
 /**
- * Fill `into` with a table. A column is {title, value(row), text(row), note}; numbers are sorted downwards first.
+ * Fill `into` with a table. A column is {title, value(row), text(row), note, link(row)}; numbers are sorted downwards first.
  * `onSelect(row number)` is called on a click. Returns a function that marks a row.
  */
 function sortedTable(into, columns, rows, onSelect, sortBy = -1) {
@@ -25,7 +25,7 @@ function sortedTable(into, columns, rows, onSelect, sortBy = -1) {
   const lines = rows.map((row, i) => {
     const line = make("tr", { tabindex: 0, onclick: () => onSelect(i), onkeydown: (e) => { if (e.key === "Enter") onSelect(i); } },
       ...columns.map((column) => make("td", typeof column.value(row) === "number" ? { class: "number" } : {},
-        column.text ? column.text(row) : String(column.value(row)))));
+        column.link ? make("a", { href: column.link(row) }, column.value(row)) : column.text ? column.text(row) : String(column.value(row)))));
     return line;
   });
   const texts = lines.map((line) => line.textContent.toLowerCase());

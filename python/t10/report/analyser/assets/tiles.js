@@ -28,6 +28,22 @@ function grid(canvas, chip, colour, outlined, pick, hover) {
   canvas.onmousemove = (e) => { const tile = under(e); if (tile !== undefined && hover) hover(tile); };
 }
 
+/** Draw what the colours stand for: from 0 to the largest value. */
+function scale(canvas, text, most) {
+  const width = Math.min(canvas.parentElement.clientWidth, 360);
+  const ctx = context(canvas, width, 34);
+  const bar = ctx.createLinearGradient(0, 0, width, 0);
+  for (let i = 0; i <= 16; i++) bar.addColorStop(i / 16, heat(i / 16));
+  ctx.fillStyle = most ? bar : css("--empty");
+  ctx.fillRect(0, 0, width, 12);
+  ctx.fillStyle = css("--text");
+  ctx.font = "12px system-ui, sans-serif";
+  for (const [at, align] of [[0, "left"], [0.5, "center"], [1, "right"]]) {
+    ctx.textAlign = align;
+    if (most || !at) ctx.fillText(text(at * most), at * width, 28);
+  }
+}
+
 const METRICS = {
   held: { run: "bytes of weights that a tile keeps between operators", one: "bytes of operands and result that a tile holds, padding left out", text: Model.bytesText },
   busy: { run: "part of the run in which a tile computes points of the tensor, not of padding", one: "part of the operator's time in which a tile computes points of the tensor, not of padding", text: (v) => `${(100 * v).toFixed(1)} %` },
@@ -48,6 +64,7 @@ function drawTiles(data) {
     const share = (value) => (most ? value / most : 0);
     grid(canvas, data.chip, (tile) => (values[tile] ? heat(share(values[tile])) : css("--empty")), () => false, null,
       (tile) => { byId("tiles-readout").textContent = `${Model.tileName(data.chip, tile)}: ${text(values[tile])}`; });
+    scale(byId("chip-scale"), text, most);
     const mean = Model.sum(values) / Math.max(values.length, 1);
     byId("tiles-note").textContent = `${METRICS[metric][isRun ? "run" : "one"]}: ${text(least)} to ${text(most)}, ${text(mean)} on average.`;
     byId("tiles-readout").textContent = "";

@@ -1,33 +1,51 @@
 // The run on a time axis: operators, phases and what is moved; below it the memory of a core. Both zoom together.
 "use strict";
 
+/** Least width of a step, on average, for steps to be drawn one by one. */
+const STEP_PIXELS = 2;
+
 /** Draw both charts into the page, and redraw them on change. */
 function drawTime(data) {
   const us = 1e6 / data.chip.hertz;
   const begins = Model.begins(data.operators).map((cycle) => cycle * us);
   const end = begins[begins.length - 1] || 1;
   const kinds = [...new Set(data.operators.map((each) => each.kind))];
-  const mostBytes = Math.max(1, ...data.operators.flatMap((each) => each.bytes));
+  const steppedPrograms = new Map();
   const hidden = new Set();
   const names = Object.keys(data.purposes);
   const total = (moment) => Model.sum(names.map((name) => data.purposes[name][moment] || 0));
   const stretches = Model.stretches(data.operators, begins.map((t) => t / us), total).map(([a, b, m]) => [a * us, b * us, m]);
   const readout = byId("time-readout");
 
+  /** Return the steps of an operator, [kind, cycles, bytes], where they are wide enough, else its sums by kind. */
+  function drawn(i, x) {
+    const each = data.operators[i];
+    const program = data.programs[each.program];
+    const width = (x(begins[i + 1]) - x(begins[i])) / devicePixelRatio;
+    if (!program || width < STEP_PIXELS * Model.stepCount(program)) return each.cycles.map((cycles, k) => [k, cycles, each.bytes[k]]);
+    if (!steppedPrograms.has(program)) steppedPrograms.set(program, Model.steps(program));
+    return steppedPrograms.get(program);
+  }
+
   function lanes(ctx, u, x, y) {
     const select = Selection.operator;
     operatorLane(ctx, u, x, y, data.operators, begins, kinds, select, 2);
-    phaseLane(ctx, x, y, data, begins, 1);
-    data.operators.forEach((each, i) => {
+    const seen = data.operators.map((_, i) => i).filter((i) => x(begins[i + 1]) >= u.bbox.left && x(begins[i]) <= u.bbox.left + u.bbox.width);
+    const parts = seen.map((i) => [i, drawn(i, x)]);
+    const most = Math.max(1, ...parts.flatMap(([, steps]) => steps.map((step) => step[2])));
+    for (const [i, steps] of parts) {
       let cycle = begins[i];
-      each.cycles.forEach((cycles, k) => {
-        const share = each.bytes[k] / mostBytes;
-        ctx.fillStyle = COLOURS[data.kinds[k]];
+      for (const [kind, cycles, bytes] of steps) {
         const [from, to] = [x(cycle), x(cycle + cycles * us)];
-        if (share && cycles) ctx.fillRect(from, y(0.05 + 0.85 * share), Math.max(to - from, 1), y(0.05) - y(0.05 + 0.85 * share));
         cycle += cycles * us;
-      });
-    });
+        if (!cycles || to < u.bbox.left || from > u.bbox.left + u.bbox.width) continue;
+        ctx.fillStyle = COLOURS[data.kinds[kind] || "compute"];
+        const gap = steps.length > data.kinds.length && to - from > 3 ? 1 : 0;
+        ctx.fillRect(from, y(1.92), Math.max(to - from - gap, 0.5), y(1.08) - y(1.92));
+        const share = (0.85 * bytes) / most;
+        if (bytes) ctx.fillRect(from, y(0.05 + share), Math.max(to - from - gap, 1), y(0.05) - y(0.05 + share));
+      }
+    }
     ctx.strokeStyle = RED;
     ctx.lineWidth = 2 * devicePixelRatio;
     ctx.strokeRect(x(begins[select]), y(2.97), Math.max(x(begins[select + 1]) - x(begins[select]), 2), y(0.02) - y(2.97));
@@ -75,18 +93,29 @@ function drawTime(data) {
     if (!hidden.has("code and stacks")) ctx.fillRect(x(0), y(reserved), x(end) - x(0), y(0) - y(reserved));
   }
 
-  const arrives = (i) => begins[i] + (data.operators[i].cycles[0] + data.operators[i].cycles[1]) * us;
+  const arrives = (i) => begins[i] + Model.arriving(data.operators[i]) * us;
   const momentBegin = (m) => (m % 3 ? arrives(Math.floor(m / 3)) : begins[m / 3]);
   const momentEnd = (m) => (m % 3 ? begins[Math.floor(m / 3) + 1] : arrives(m / 3));
 
   function say(time) {
     const i = Model.operatorAt(begins, time);
     const each = data.operators[i];
-    const phase = Model.phaseAt(data, begins, time);
+    const phase = what(i, time);
     const stretch = stretches.find(([from, to]) => time >= from && time < to);
     const parts = stretch ? names.map((name) => [name, data.purposes[name][stretch[2]]]).filter((part) => part[1]) : [];
     const held = parts.map(([name, bytes]) => `${name} ${Model.bytesText(bytes)}`).join(", ");
     readout.textContent = `${Model.timeText(time)}: ${each.name}, ${phase}. A core holds ${stretch ? Model.bytesText(total(stretch[2])) : "?"}: ${held}.`;
+  }
+
+  /** Return what an operator does at a time: its step where steps are drawn, else the kind of work. */
+  function what(i, time) {
+    const steps = drawn(i, (t) => charts[0].valToPos(t, "x", true));
+    if (steps.length && steps === steppedPrograms.get(data.programs[data.operators[i].program])) {
+      const n = Model.stepAt(steps, (time - begins[i]) / us);
+      const [kind, cycles, bytes] = steps[n];
+      return `step ${n + 1} of ${steps.length}: ${data.stepNames[kind]}, ${Model.count(cycles)} cycles${bytes ? `, ${Model.bytesText(bytes)} into the busiest core` : ""}`;
+    }
+    return Model.phaseAt(data, begins, time);
   }
 
   function largest(number) {
