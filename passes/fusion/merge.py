@@ -112,11 +112,15 @@ def _join_maps(graph: FusionGraph, nest: Nest) -> bool:
 
 
 def _absorb_behind_product(graph: FusionGraph, root: Nest) -> bool:
-    """Put the elementwise reader of a product behind it before another reader may take that in.
+    """Put the elementwise reader of a product behind it where a sum would take it in, which alone reads that.
 
     So the product is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
     """
-    return kind_of(root) in ("contraction", "convolution") and _absorb_epilogue(graph, root)
+    if kind_of(root) not in ("contraction", "convolution"):
+        return False
+    reader = graph.only_user(root.result)
+    user = graph.only_user(reader.result) if isinstance(reader, Nest) else None
+    return isinstance(user, Nest) and bool(user.combine) and _absorb_epilogue(graph, root)
 
 
 def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
