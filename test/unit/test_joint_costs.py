@@ -179,7 +179,7 @@ def test_rough_bounds_come_closer_until_the_same_is_chosen(
         return {
             "rough": (0, 0),
             "fine": (cycles // 2, begins // 2),
-            "loads": (cycles * 3 // 4, begins // 2),
+            "loads": (cycles * 3 // 4, begins),
             "exact": (cycles, begins),
         }[counted]
 

@@ -153,8 +153,9 @@ class JointCosts:
         is_changed = False
         is_exact = counted == "exact"
         for ((_, where), edge), (cycles, begins) in zip(edges.items(), edge_cycles, strict=True):
-            # A bound that is known may be closer than this one.
-            cycles = cycles if is_exact else max(cycles, int(edge.cycles[where]))
+            if not is_exact:
+                # A bound that is known may be closer than this one.
+                cycles, begins = max(cycles, int(edge.cycles[where])), max(begins, int(edge.begins[where]))
             if begins != int(edge.begins[where]):
                 edge.begins[where], is_changed = begins, True
                 self._begun_cycles.clear()
