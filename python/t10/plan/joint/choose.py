@@ -107,6 +107,7 @@ class JointPlanner:
         starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
+        near: list[Ints] = []
         bound_cycles = 0
         for number in range(MOST_ROUNDS):
             self.report(number, MOST_ROUNDS)
@@ -119,12 +120,16 @@ class JointPlanner:
             is_last = number == MOST_ROUNDS - 1 or self.work_left <= 0 or self._is_over()
             if not is_last and self._comes_closer(selection, found):
                 selection = self.selection(room_bytes)
+                near = [min([found.rows, *near], key=selection.cycles)]
                 continue
-            is_exact = not self._settle(selection, [found.rows])
+            # The last one found may rely on what was hardly counted; another's bounds are closer.
+            tried = [found.rows, *near] if is_last else [found.rows]
+            is_exact = not self._settle(selection, tried)
             selection = self.selection(room_bytes)
-            cycles = selection.cycles(found.rows)
+            rows = min(tried, key=selection.cycles)
+            cycles = selection.cycles(rows)
             if best is None or cycles < best.cycles:
-                best = replace(found, cycles=cycles)
+                best = replace(found, rows=rows, cycles=cycles)
             is_solved = is_exact and self.gap == self.options.gap
             if is_exact:
                 self.gap = self.options.gap
