@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
 from t10.chip import ChipSpec
+from t10.codelets.matrix.windows import MORE_COLUMNS, MOST_TAPS, SHORTEST_WINDOW, STRIDES
+from t10.codelets.matrix.windows_code import CHANNELS
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir
 from t10.passes.bridge.tree import Extract, Index, Read, Scalar, reads, visit
@@ -20,6 +22,7 @@ from t10.passes.read_graph import WEIGHT
 from t10.plan.memory.storage import (
     AsGiven,
     Axes,
+    Channels,
     Follow,
     Joined,
     Product,
@@ -135,6 +138,9 @@ def _of_nest(graph: FusionGraph, nest: Nest, product: Product | None) -> Iterato
     if product is not None:
         yield product
         yield from _following(nest.result, result, nest, rest)
+    elif (channels := channels_of(graph, nest)) is not None:
+        yield channels
+        yield from _following(nest.result, result, nest, rest)
     elif nest.combine:
         largest = max(body, key=lambda read: prod(graph.shapes[read.value]), default=None)
         if largest is not None:
@@ -200,6 +206,39 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target)
         other = None if wide is None else counted_product(graph, wide, target)
         price = CountedPrice(counted_product(graph, nest, target), rule, other)
     return Product((first.value, second.value, nest.result), axes, inner, own[0] | own[1], price)
+
+
+def channels_of(graph: FusionGraph, nest: Nest) -> Channels | None:
+    """Return the channels of a depthwise convolution that the short-window engine computes, None of no such."""
+    if nest.combine != "arith.addf" or not is_product(nest):
+        return None
+    first, second = reads(nest.body)
+    dims = [dim for read in (first, second) for dim in read.dims if len(dim.terms) > 1]
+    if {graph.types[first.value], graph.types[second.value]} != {"f16"} or not any(
+        map(partial(_is_window, nest), dims)
+    ):
+        return None
+    reduced = {a for a, n in enumerate(nest.extents) if nest.kinds[a] != PARALLEL and n > 1}
+    if not reduced <= {axis for dim in dims for axis in dim.axes}:
+        return None
+    one, other, out = _simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims)
+    for axis in out:
+        if axis is not None and axis in one and axis in other and nest.extents[axis] % CHANNELS == 0:
+            values = first.value, second.value, nest.result
+            return Channels(values, (one.index(axis), other.index(axis), out.index(axis)))
+    return None
+
+
+def _is_window(nest: Nest, dim: AffineDim) -> bool:
+    """Return whether the engine can slide a window along a dim."""
+    place, position = sorted(dim.terms, key=lambda term: nest.kinds[term.axis] != PARALLEL)[:2]
+    taps = nest.extents[position.axis]
+    return (
+        nest.kinds[position.axis] != PARALLEL
+        and taps >= SHORTEST_WINDOW
+        and place.coefficient in [stride * position.coefficient for stride in STRIDES]
+        and nest.extents[place.axis] >= min(taps, MOST_TAPS) + MORE_COLUMNS
+    )
 
 
 def counted_product(

@@ -14,7 +14,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.orders import given_order, moved_last
 from t10.passes.bridge.affine import is_zero
 from t10.passes.bridge.tree import reads
-from t10.passes.fusion.demands import axes_of, counted_product
+from t10.passes.fusion.demands import axes_of, channels_of, counted_product
 from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest
 from t10.passes.fusion.narrow import widened
 from t10.passes.fusion.product_prices import Target
@@ -46,10 +46,15 @@ class PadPrice:
     target: Target
 
     def pays(self, shapes: Mapping[int, tuple[int, ...]], sums: Sequence[PaddedSum]) -> bool:
-        """Return whether products take less time together if values have these shapes, which memory can hold."""
+        """Return whether products take less time together if values have these shapes, which memory can hold.
+
+        Not for depthwise convolutions that the short-window engine computes as they are.
+        """
         chip, types = self.target.chip, self.graph.types
         room = MOST_MEMORY * chip.n_cores * chip.tile_memory.end
         if sum(prod(shape) * size_bytes(types[value]) for value, shape in shapes.items()) > room:
+            return False
+        if any(channels_of(self.graph, each.before) for each in sums):
             return False
         padded = copy(self.graph)
         padded.shapes = {**self.graph.shapes, **shapes}

@@ -212,6 +212,31 @@ def conv2d(
     )
 
 
+def depthwise2d(
+    h: int, w: int, c: int, kh: int, kw: int, *, stride: int = 1, acc_dtype: str = "f32"
+) -> OperatorSpec:
+    """Return o[h, w, c] += x[stride*h + kh, stride*w + kw, c] * w[kh, kw, c] in f16; h, w of o."""
+    height, width = stride * (h - 1) + kh, stride * (w - 1) + kw
+    x_dims = (dim((0, stride), (3, 1)), dim((1, stride), (4, 1)), *dims(2))
+    is_half = acc_dtype == "f16"
+    return OperatorSpec(
+        name="depthwise",
+        kind="convolution",
+        axes=(*parallel(h=h, w=w, c=c), *reduction(kh=kh, kw=kw)),
+        inputs=(
+            Operand("x", "activation", "f16", (height, width, c), x_dims),
+            operand("w", "weight", "f16", (kh, kw, c), dims(3, 4, 2)),
+        ),
+        output=operand("o", "output", "f16", (h, w, c), dims(0, 1, 2)),
+        combine="sum",
+        body=ScalarFunction(2, (ScalarOp("arith.mulf", (0, 1), "f16"),), 2)
+        if is_half
+        else product_body("f16"),
+        acc_dtype=acc_dtype,
+        epilogue=None if is_half else truncation("f16"),
+    )
+
+
 def max_pool2d(
     n: int,
     c: int,

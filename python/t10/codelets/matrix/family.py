@@ -1,4 +1,4 @@
-"""The family of products: sums of products of two operands, on the matrix engine or as dot products."""
+"""The family of products: sums of products of two operands, on the matrix engine, as dot products or as windows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from t10.codelets.matrix.shape import Structure
 from t10.codelets.matrix.staging import MOST_SCRATCH_BYTES, staged
 from t10.codelets.matrix.stream import Access
 from t10.codelets.matrix.supervisor import codelet_text
+from t10.codelets.matrix.windows import windows
 from t10.codelets.reduce.family import ReduceFamily
 from t10.codelets.reduce.shape import estimated_slots, shapes
 from t10.codelets.room import beside_room, has_room, without_room
@@ -43,7 +44,7 @@ class MatrixFamily:
 
     def compile(self, task: Task) -> Compiled | None:
         """Return the task as code, None where it is no product of two operands of the engine's types."""
-        best = least_counted(task, (*map(compiled, ways(task)), *dots(task)))
+        best = least_counted(task, (*map(compiled, ways(task)), *dots(task), *windows(task)))
         if best is None or task.first is not None:
             return best
         cycles = cycles_where_it_lies(task, best)

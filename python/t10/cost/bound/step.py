@@ -27,6 +27,7 @@ from t10.cost.bound.point_map import QUAD
 from t10.cost.bound.product import product_bound
 from t10.cost.bound.reduction import reduction_bound
 from t10.cost.bound.scalar import scalar_bound
+from t10.cost.bound.windows import windows_bound
 from t10.cost.combine import combine_operator
 
 LEAST_CYCLES = 54
@@ -96,6 +97,7 @@ def _sums(
     ways = [
         product_bound(spec, boxes, extents=extents, windows=windows, adds=adds),
         None if adds else dots_bound(spec, boxes),
+        None if adds else windows_bound(spec, boxes),
         reduction_bound(in_registers(spec), boxes, initial=not adds, extents=extents),
     ]
     cycles = _least(ways)

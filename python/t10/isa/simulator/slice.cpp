@@ -1,7 +1,7 @@
 // What of a program decides where control goes: the rest takes its slots and does nothing.
 //
-// Registers of the MRF are followed backwards from branches, repetitions, launches, control registers and stores. Memory
-// is not: stores of the ARF are left out, so that a word of the frame that code writes as a float and reads back as an
+// Registers of the MRF are followed backwards from branches, repetitions, launches, control registers and stores, and
+// from where workers begin to where they ended before, as registers outlast a launch. Memory is not followed: stores of the ARF are left out, so that a word of the frame that code writes as a float and reads back as an
 // integer would be wrong. No codelet does.
 #include <cstring>
 
@@ -62,6 +62,8 @@ bool reads_floats(const Form& form) {
 class Slice {
  public:
   explicit Slice(std::vector<Entry>& entries, Word base) : entries_(entries), base_(base), live_(entries.size(), 0) {
+    for (const Entry& entry : entries_)
+      if (const std::size_t named = begins_at(entry); named < entries_.size()) named_.push_back(named);
     // Live registers before every entry, until nothing changes; loops need a few passes.
     for (bool changes = true; changes;) {
       changes = false;
@@ -100,6 +102,13 @@ class Slice {
 
   std::size_t index_of(std::int32_t address) const { return (Word(address) - base_) / 4; }
 
+  // The entry whose address an instruction puts into a register, for workers to begin at.
+  std::size_t begins_at(const Entry& entry) const {
+    if (entry.words == 0 || entry.main_form < 0 || std::strcmp(kForms[entry.main_form].mnemonic, "setzi") != 0)
+      return entries_.size();
+    return index_of(entry.main_operands[1]);
+  }
+
   Registers at(std::size_t i) const { return i < live_.size() ? live_[i] : 0; }
 
   // Registers that are read behind an entry.
@@ -116,7 +125,10 @@ class Slice {
         case Flow::kJump: live = at(index_of(target)); break;
         case Flow::kCall: live |= at(index_of(target)); break;
         case Flow::kIndirect: live = anywhere_; break;
-        case Flow::kExit: live = 0; break;
+        case Flow::kExit:
+          live = 0;
+          for (const std::size_t named : named_) live |= at(named);
+          break;
         case Flow::kRepeat: live |= at(next + 2 * (std::size_t(entry.main_operands[1]) + 1)); break;
       }
     }
@@ -210,6 +222,7 @@ class Slice {
   std::vector<Entry>& entries_;
   Word base_;
   std::vector<Registers> live_;
+  std::vector<std::size_t> named_;     // entries that workers may begin at
   std::vector<std::size_t> repeated_;  // 1 + the first bundle of the body whose last this is
   Registers anywhere_ = 0;             // live somewhere: what an indirect jump may find
 };

@@ -312,7 +312,32 @@ class Joined:
         return [tensors[value].given]
 
 
-Relation = Follow | Regroup | Product | AsGiven | Joined
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """Products summed for each channel by itself: the short-window engine takes neighbouring channels at once.
+
+    `values` are the operands, then the result, and `dims` those of channels.
+    """
+
+    values: tuple[int, int, int]
+    dims: tuple[int, int, int]
+
+    def cost(self, orders: Orders, tensors: Tensors) -> int:
+        """Return the weighted bytes of tensors whose channels are not innermost."""
+        return sum(
+            SCATTERED * tensors[value].n_bytes
+            for value, dim in zip(self.values, self.dims, strict=True)
+            if significant(orders[value], tensors[value].extents)[-1:] != (dim,)
+        )
+
+    def wishes(self, value: int, orders: Orders, tensors: Tensors) -> list[Order]:
+        """Return the given order with channels innermost."""
+        del orders
+        pairs = zip(self.values, self.dims, strict=True)
+        return [moved_last(tensors[value].given, (dim,)) for each, dim in pairs if each == value]
+
+
+Relation = Follow | Regroup | Product | Channels | AsGiven | Joined
 
 
 def total_cost(relations: Sequence[Relation], orders: Orders, tensors: Tensors) -> int:
