@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from t10.codelets.matrix.product import ProductLoop
 from t10.codelets.matrix.windows_code import (
     CHANNELS,
     POINTERS,
@@ -50,26 +51,16 @@ ROW_BUNDLES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """An axis: points, and bytes from one to the next in input, weights and output."""
-
-    extent: int
-    x: int
-    w: int
-    out: int
-
-
-@dataclass(frozen=True, slots=True)
 class Windows:
     """A task as windows of `kernel` (rows, columns of taps) over `rows` and `columns` of positions."""
 
     structure: Structure
     operands: tuple[int, int]
-    kernel: tuple[Loop, Loop]
-    rows: Loop
-    columns: Loop
-    groups: Loop
-    outs: tuple[Loop, ...]
+    kernel: tuple[ProductLoop, ProductLoop]
+    rows: ProductLoop
+    columns: ProductLoop
+    groups: ProductLoop
+    outs: tuple[ProductLoop, ...]
 
     @property
     def scratch_bytes(self) -> int:
@@ -179,7 +170,7 @@ def _ways(task: Task, dtype: Literal["f16", "f32"], x: int, w: int) -> Iterator[
     """Yield the ways in which one input is seen through windows and the other holds weights."""
     size = size_bytes(dtype)
     loops = {
-        a: Loop(
+        a: ProductLoop(
             n, 2 * task.inputs[x].strides[a], 2 * task.inputs[w].strides[a], size * task.output.strides[a]
         )
         for a, n in enumerate(task.extents)
@@ -197,9 +188,9 @@ def _ways(task: Task, dtype: Literal["f16", "f32"], x: int, w: int) -> Iterator[
         return
     if any(step % WORD_BYTES for loop in (*kernel, *others) for step in (loop.x, loop.w, loop.out)):
         return
-    groups = Loop(channels[0].extent // CHANNELS, WORD_BYTES, WORD_BYTES, CHANNELS * size)
+    groups = ProductLoop(channels[0].extent // CHANNELS, WORD_BYTES, WORD_BYTES, CHANNELS * size)
     for along in kernel:
-        down = next((loop for loop in kernel if loop is not along), Loop(1, 0, 0, 0))
+        down = next((loop for loop in kernel if loop is not along), ProductLoop(1, 0, 0, 0))
         for columns in others:
             found = _placed(dtype, x, w, groups, (down, along), columns, others)
             if found is not None:
@@ -210,10 +201,10 @@ def _placed(
     dtype: Literal["f16", "f32"],
     x: int,
     w: int,
-    groups: Loop,
-    kernel: tuple[Loop, Loop],
-    columns: Loop,
-    others: list[Loop],
+    groups: ProductLoop,
+    kernel: tuple[ProductLoop, ProductLoop],
+    columns: ProductLoop,
+    others: list[ProductLoop],
 ) -> Windows | None:
     """Return windows that move along some columns, None where the code takes no such."""
     along, pieces = kernel[1], pieces_of(kernel[1].extent)
@@ -223,7 +214,7 @@ def _placed(
     if along.x // WORD_BYTES not in PACES or columns.out // WORD_BYTES not in PACES:
         return None
     left = [loop for loop in others if loop is not columns]
-    rows = max(left, key=lambda loop: loop.extent, default=Loop(1, 0, 0, 0))
+    rows = max(left, key=lambda loop: loop.extent, default=ProductLoop(1, 0, 0, 0))
     outs = (*(loop for loop in left if loop is not rows), groups)
     if len(outs) > MOST_OUTS:
         return None
