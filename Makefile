@@ -88,7 +88,7 @@ lit: dev  ## lit: test/**/*.mlir
 	@$(BIN)/lit -sv -j$(JOBS) test
 
 .PHONY: pytest
-pytest: dev  ## pytest: test/unit and test/e2e; of slow tests one of thirty, of others 4 cases, drawn by the commit
+pytest: dev  ## pytest: test/unit and test/e2e; of slow tests one of forty, of others 3 cases, drawn by the commit
 	@$(BIN)/pytest -q -n $(JOBS) --dist worksteal --draw-slow
 
 .PHONY: quick

@@ -24,7 +24,7 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
-ONE_SLOW_OF, MOST_CASES = 30, 4
+ONE_SLOW_OF, MOST_CASES = 40, 3
 """With --draw-slow one slow test of so many runs, and of any other test so many cases."""
 
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--draw-slow",
         action="store_true",
-        help="of slow tests run one of thirty, of others four cases, or n where marked sampled(n); drawn by the commit",
+        help="of slow tests run one of forty, of others three cases, or n where marked sampled(n); drawn by the commit",
     )
 
 

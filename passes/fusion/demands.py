@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 from t10.chip import ChipSpec
-from t10.codelets.matrix.windows import MORE_COLUMNS, MOST_TAPS, SHORTEST_WINDOW, STRIDES
+from t10.codelets.matrix.windows import STRIDES, least_columns, pieces_of
 from t10.codelets.matrix.windows_code import CHANNELS
 from t10.core.expression import AffineDim
 from t10.dialect.mlir import ir
@@ -209,36 +209,39 @@ def product_of(graph: FusionGraph, nest: Nest, tensors: Tensors, target: Target)
 
 
 def channels_of(graph: FusionGraph, nest: Nest) -> Channels | None:
-    """Return the channels of a depthwise convolution that the short-window engine computes, None of no such."""
+    """Return the channels of a depthwise convolution that the short-window engine may compute, None of no such."""
     if nest.combine != "arith.addf" or not is_product(nest):
         return None
-    first, second = reads(nest.body)
-    dims = [dim for read in (first, second) for dim in read.dims if len(dim.terms) > 1]
-    if {graph.types[first.value], graph.types[second.value]} != {"f16"} or not any(
-        map(partial(_is_window, nest), dims)
-    ):
+    first, second = sides = reads(nest.body)
+    if {graph.types[side.value] for side in sides} != {"f16"}:
         return None
+    windows = [dim for side in sides for dim in side.dims if len(dim.terms) > 1]
     reduced = {a for a, n in enumerate(nest.extents) if nest.kinds[a] != PARALLEL and n > 1}
-    if not reduced <= {axis for dim in dims for axis in dim.axes}:
+    if not reduced <= {axis for dim in windows for axis in dim.axes}:
+        return None
+    if not any(_slides(nest, dim, reduced) for dim in windows):
         return None
     one, other, out = _simple_axes(first), _simple_axes(second), axes_of(nest, nest.out_dims)
+    walked = [{a for dim in side.dims for a in dim.axes if nest.extents[a] > 1} - reduced for side in sides]
     for axis in out:
-        if axis is not None and axis in one and axis in other and nest.extents[axis] % CHANNELS == 0:
+        # Weights of several results for each channel are none of these.
+        if axis is None or axis not in one or axis not in other or {axis} not in walked:
+            continue
+        if nest.extents[axis] % CHANNELS == 0:
             values = first.value, second.value, nest.result
             return Channels(values, (one.index(axis), other.index(axis), out.index(axis)))
     return None
 
 
-def _is_window(nest: Nest, dim: AffineDim) -> bool:
+def _slides(nest: Nest, dim: AffineDim, reduced: Collection[int]) -> bool:
     """Return whether the engine can slide a window along a dim."""
-    place, position = sorted(dim.terms, key=lambda term: nest.kinds[term.axis] != PARALLEL)[:2]
-    taps = nest.extents[position.axis]
-    return (
-        nest.kinds[position.axis] != PARALLEL
-        and taps >= SHORTEST_WINDOW
-        and place.coefficient in [stride * position.coefficient for stride in STRIDES]
-        and nest.extents[place.axis] >= min(taps, MOST_TAPS) + MORE_COLUMNS
-    )
+    place, position = sorted(dim.terms, key=lambda term: term.axis in reduced)[:2]
+    pieces = pieces_of(nest.extents[position.axis])
+    stride, rest = divmod(place.coefficient, position.coefficient)
+    if pieces is None or position.axis not in reduced or rest or stride not in STRIDES:
+        return False
+    rows = prod(nest.extents[axis] for axis in reduced if axis != position.axis)
+    return nest.extents[place.axis] >= least_columns(pieces, stride, rows)
 
 
 def counted_product(

@@ -93,6 +93,7 @@ def without_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuse, "copy_turned", leave)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(50, 128, 2), (97, 64, 2), (16, 256, 1)])
 def test_a_copy_takes_less_than_reading_through_transposes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...]

@@ -244,3 +244,55 @@ def test_saved_weights_lie_as_the_plan_has_them(tmp_path: Path) -> None:
     again = t10.Executable.load(tmp_path)
     for name, value in executable.weights.items():
         np.testing.assert_array_equal(again.weights[name], value)
+
+
+def depthwise(
+    path: Path, channels: int, size: int, kernel: int, *, stride: int = 1, dilation: int = 1, times: int = 1
+) -> OperatorSpec:
+    """The operator of a convolution of every channel by itself, with so many results each, as fused for a chip."""
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(channels * times, 1, kernel, kernel)).astype(np.float16)
+    node = helper.make_node(
+        "Conv", ["x", "w"], ["y"], group=channels, strides=[stride] * 2, dilations=[dilation] * 2
+    )
+    shape = (1, channels, size, size)
+    made = helper.make_graph(
+        [node],
+        "depthwise",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    file = path / "depthwise.onnx"
+    file.write_bytes(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    imported = import_model(file)
+    with imported.module.context:
+        Fuse(chip="test-16").apply(imported.module)
+        return read_graph(imported.module).graph.operators[0]
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(14, 3, 1), (8, 3, 2), (9, 5, 1), (14, 7, 1)])
+def test_channels_of_windows_are_innermost(size: int, kernel: int, stride: int, tmp_path: Path) -> None:
+    spec = depthwise(tmp_path, 16, size, kernel, stride=stride)
+    (channel,) = {last_axis(spec, number) for number in range(3)}
+    assert channel is not None
+    assert spec.axes[channel].extent == 16
+    assert sorted(spec.axes[axis].extent for axis in spec.reduction_axes) == [kernel, kernel]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"channels": 15},
+        {"size": 4},
+        {"kernel": 2},
+        {"stride": 3},
+        {"times": 2},
+    ],
+    ids=("channels", "narrow", "short", "far", "several"),
+)
+def test_what_no_window_code_takes_stays_as_it_was(options: dict[str, int], tmp_path: Path) -> None:
+    given = {"channels": 16, "size": 14, "kernel": 3} | options
+    spec = depthwise(tmp_path, **given)
+    channels = [axis for axis in spec.output.axes if spec.axes[axis].extent == given["channels"]]
+    assert not any(last_axis(spec, 0) == last_axis(spec, 1) == axis for axis in channels)

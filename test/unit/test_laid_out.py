@@ -180,6 +180,7 @@ def planned(path: Path, n_groups: int) -> ModulePlan:
     return t10.compile(path, chip=chip.model_copy(update={"name": f"slow{n_groups}", **changes})).plan
 
 
+@pytest.mark.slow
 def test_a_second_chip_behind_a_slow_link_makes_a_padded_convolution_no_slower(tmp_path: Path) -> None:
     path = convolving(tmp_path)
     alone, both = planned(path, 1), planned(path, 2)

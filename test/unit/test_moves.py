@@ -238,6 +238,7 @@ def test_equal_situations_under_other_names_are_counted_once(monkeypatch: pytest
     assert mover.traffic(case.spec, replace(case.plan), case.number, again) is first
 
 
+@pytest.mark.slow
 def test_what_lies_alike_moves_alike() -> None:
     """Counts are shared between operators: what each moves is what it moves where nothing else is known."""
     cases = [random_moves.random_arriving(seed, largest=SMALL) for seed in range(2 * N_CASES)]

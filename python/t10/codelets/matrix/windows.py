@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from t10.codelets.matrix.product import ProductLoop
@@ -35,15 +36,15 @@ from t10.core.products import is_product
 from t10.core.task import Task
 
 MOST_SCRATCH_BYTES = 1 << 14
+"""Bytes of all weights as diagonal matrices."""
 SHORTEST_WINDOW, LONGEST_WINDOW, MOST_TAPS = 3, 16, 4
 """Taps of a window's row, and those of a piece of it at most."""
 MOST_OUTS = 3
+"""Loops around the engine's, that over groups of channels among them."""
 PACES = range(-512, 512)
 """Words of eight bytes that a field of the stride register holds."""
 STRIDES = (1, 2)
 """Positions from one window to the next."""
-MORE_COLUMNS = 2
-"""Results in a row, at least, besides the taps of a piece: shorter rows have no loop."""
 GRIDS = ((6, 1), (3, 2), (2, 3), (1, 6))
 """How six workers share rows and columns of positions."""
 ROW_BUNDLES = 8
@@ -69,11 +70,8 @@ class Windows:
 
     def grid(self) -> tuple[int, int] | None:
         """Return how workers share rows and columns, None where columns would be too few for the code."""
-        least = max(
-            row_through(self.structure, k, adds=adds).least
-            for k in self.structure.pieces
-            for adds in (False, True)
-        )
+        structure = self.structure
+        least = least_columns(structure.pieces, structure.stride, self.kernel[0].extent)
         found = [
             (-(-self.rows.extent // a) * (2 * -(-self.columns.extent // b) + ROW_BUNDLES), a, b)
             for a, b in GRIDS
@@ -127,7 +125,6 @@ class Windows:
             "group_bytes": group_bytes,
             "w_row": down.w,
             "w_tap": along.w // WORD_BYTES,
-            "taps": along.extent,
         } | {f"x_step{i}": step for i, step in enumerate(steps)}
         x_moved, w_moved, out_moved = down.extent * down.x, group_bytes, 0
         for i, loop in reversed(tuple(enumerate(self.outs))):
@@ -150,9 +147,9 @@ def windows(task: Task) -> tuple[Compiled, ...]:
 
 def _windows(task: Task) -> Iterator[Windows]:
     """Yield the ways to see a task as windows."""
-    if not task.initial or task.combine != "sum" or task.selectors or task.first is not None:
+    if not task.initial or task.combine != "sum" or task.selectors:
         return
-    if len(task.inputs) != 2 or task.epilogue is not None or not is_product(task.body):
+    if len(task.inputs) != 2 or not is_product(task.body):
         return
     dtype = task.output.dtype
     if dtype not in ("f16", "f32") or task.body.ops[-1].dtype != dtype:
@@ -191,16 +188,32 @@ def _ways(task: Task, dtype: Literal["f16", "f32"], x: int, w: int) -> Iterator[
     groups = ProductLoop(channels[0].extent // CHANNELS, WORD_BYTES, WORD_BYTES, CHANNELS * size)
     for along in kernel:
         down = next((loop for loop in kernel if loop is not along), ProductLoop(1, 0, 0, 0))
-        for columns in others:
-            found = _placed(dtype, x, w, groups, (down, along), columns, others)
-            if found is not None:
-                yield found
+        for loop in others:
+            left = [other for other in others if other is not loop]
+            for columns, outer in _columns(loop, along):
+                found = _placed(dtype, (x, w), groups, (down, along), columns, [*outer, *left])
+                if found is not None:
+                    yield found
+
+
+def _columns(loop: ProductLoop, along: ProductLoop) -> Iterator[tuple[ProductLoop, list[ProductLoop]]]:
+    """Yield the columns along which windows move in a loop, and the loop around them that is left of it.
+
+    Columns may be every n-th point, where rows that lie one after another have become one loop.
+    """
+    yield loop, []
+    for stride in STRIDES:
+        n, rest = divmod(stride * along.x, loop.x) if loop.x > 0 else (0, 1)
+        if not rest and n > 1 and loop.extent % n == 0 and loop.extent > n:
+            yield (
+                ProductLoop(loop.extent // n, n * loop.x, 0, n * loop.out),
+                [ProductLoop(n, loop.x, 0, loop.out)],
+            )
 
 
 def _placed(
     dtype: Literal["f16", "f32"],
-    x: int,
-    w: int,
+    operands: tuple[int, int],
     groups: ProductLoop,
     kernel: tuple[ProductLoop, ProductLoop],
     columns: ProductLoop,
@@ -213,13 +226,21 @@ def _placed(
         return None
     if along.x // WORD_BYTES not in PACES or columns.out // WORD_BYTES not in PACES:
         return None
-    left = [loop for loop in others if loop is not columns]
-    rows = max(left, key=lambda loop: loop.extent, default=ProductLoop(1, 0, 0, 0))
-    outs = (*(loop for loop in left if loop is not rows), groups)
+    rows = max(others, key=lambda loop: loop.extent, default=ProductLoop(1, 0, 0, 0))
+    outs = (*(loop for loop in others if loop is not rows), groups)
     if len(outs) > MOST_OUTS:
         return None
     structure = Structure(dtype, stride, pieces, along.extent == ZERO_TAP, len(outs))
-    return Windows(structure, (x, w), kernel, rows, columns, groups, outs)
+    return Windows(structure, operands, kernel, rows, columns, groups, outs)
+
+
+@lru_cache(maxsize=256)
+def least_columns(pieces: tuple[int, ...], stride: int, kernel_rows: int) -> int:
+    """Return the fewest results in a row that the loops take in which rows of a window go through the engine."""
+    structure = Structure("f32", stride, pieces, False, 1)
+    begins = row_through(structure, pieces[0], adds=False).least
+    adding = pieces if kernel_rows > 1 else pieces[1:]
+    return max([begins, *(row_through(structure, taps, adds=True).least for taps in adding)])
 
 
 def pieces_of(taps: int) -> tuple[int, ...] | None:

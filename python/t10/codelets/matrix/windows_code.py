@@ -70,9 +70,9 @@ class Structure:
 POINTERS = ("x", "w", "scratch", "out")
 NUMBERS = (
     "kernel_rows", "out_next", "pace", "x_row", "out_row", "x_col", "out_col", "row_share", "row_rest", "col_share",
-    "col_rest", "col_groups", "col_reciprocal", "groups", "group_bytes", "w_row", "w_tap", "taps",
+    "col_rest", "col_groups", "col_reciprocal", "groups", "group_bytes", "w_row", "w_tap",
 )  # fmt: skip
-"""`kernel_rows` of the window, `taps` in each; `groups` of channels; steps are in bytes, `w_tap` in words of eight."""
+"""`kernel_rows` of the window; `groups` of channels; steps are in bytes, `w_tap` in words of eight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +359,6 @@ def _reference(structure: Structure) -> str:
         f"          : w[4 * g + r * (w_row / 2) + (t > {zero} ? t - 1 : t) * 4 * long(w_tap) + c % 4];",
         f"const long n_rows = {N_WORKERS} / col_groups * row_share + row_rest;",
         "const long n_columns = col_groups * col_share + col_rest;",
-        "(void)taps;",
         "long x_byte = 0, w_byte = 0, out_byte = 0;",
     ]
     for level in range(structure.n_outs):

@@ -45,23 +45,31 @@ def _cycles(spec: OperatorSpec, boxes: Boxes, channel: int, along: int) -> Colum
     halves = 1 if spec.acc_dtype == "f16" else 2
     n_groups = boxes[:, channel] // CHANNELS
     share = -(-product(boxes, [axis for axis in sorted(spec.output.axes) if axis != channel]) // N_WORKERS)
-    taps = product(boxes, [axis for axis in spec.reduction_axes if axis != along])
-    n_pieces = taps * -(-boxes[:, along] // MOST_TAPS)
-    steps = share * (2 * (n_pieces - 1) + _stride(operands, along))
+    rows_of_taps = product(boxes, [axis for axis in spec.reduction_axes if axis != along])
+    n_taps, places = product(boxes, spec.reduction_axes), product(boxes, _places(operands, along))
+    # Of windows that do not move along it, all taps may be one row.
+    n_pieces = chosen(places == 1, -(-n_taps // MOST_TAPS), rows_of_taps * -(-boxes[:, along] // MOST_TAPS))
+    steps = share * (2 * (n_pieces - 1) + _least_stride(operands, along))
     rows = N_WORKERS * halves * (HALF_SLOTS * n_pieces + BEGINNING_SLOTS + steps)
-    weights = DIAGONAL_SLOTS * (product(boxes, spec.reduction_axes) * n_groups // N_WORKERS)
+    weights = DIAGONAL_SLOTS * (n_taps * n_groups // N_WORKERS)
     cycles = ONCE_CYCLES + N_WORKERS * weights + n_groups * (LAUNCH_CYCLES * n_pieces + rows)
     inside = {axis for operand in operands for axis in _behind(operand, channel)}
     may_be = both(
         boxes[:, channel] % CHANNELS == 0,
         product(boxes, sorted(inside)) == 1,
-        boxes[:, along] >= SHORTEST_WINDOW,
+        chosen(places == 1, n_taps, boxes[:, along]) >= SHORTEST_WINDOW,
     )
     return chosen(may_be, cycles, IMPOSSIBLE)
 
 
-def _stride(operands: Sequence[Operand], along: int) -> int:
-    """Return the positions from one window to the next along an axis, as many as the code takes at most."""
+def _places(operands: Sequence[Operand], along: int) -> list[int]:
+    """Return the axes of results that windows move along with an axis of their taps."""
+    dims = [dim for operand in operands for dim in operand.dims if along in dim.axes]
+    return sorted({axis for dim in dims for axis in dim.axes} - {along})
+
+
+def _least_stride(operands: Sequence[Operand], along: int) -> int:
+    """Return the steps of a row that begins per result, at least."""
     dims = [dim for operand in operands for dim in operand.dims if along in dim.axes and len(dim.axes) > 1]
     near = [term.coefficient for dim in dims for term in dim.terms if term.axis == along]
     far = [term.coefficient for dim in dims for term in dim.terms if term.axis != along]

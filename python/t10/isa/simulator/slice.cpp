@@ -1,8 +1,9 @@
 // What of a program decides where control goes: the rest takes its slots and does nothing.
 //
 // Registers of the MRF are followed backwards from branches, repetitions, launches, control registers and stores, and
-// from where workers begin to where they ended before, as registers outlast a launch. Memory is not followed: stores of the ARF are left out, so that a word of the frame that code writes as a float and reads back as an
-// integer would be wrong. No codelet does.
+// from where workers begin to where they ended before, as registers outlast a launch. Memory is not followed: stores of
+// the ARF are left out, so that a word of the frame that code writes as a float and reads back as an integer would be
+// wrong. No codelet does.
 #include <cstring>
 
 #include "program.h"
