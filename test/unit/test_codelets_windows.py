@@ -125,6 +125,15 @@ def typed(task: Task, dtype: str) -> Task:
     return replace(task, inputs=tuple(TaskOperand(dtype, one.strides, 8) for one in task.inputs))
 
 
+def deeper(task: Task) -> Task:
+    """The task with two images under a window of two planes."""
+    x, w = task.inputs
+    inputs = replace(x, strides=(*x.strides, 800)), replace(w, strides=(*w.strides, 80))
+    output = replace(task.output, strides=(*task.output.strides, 0))
+    axes = (*task.reduction_axes, len(task.extents))
+    return replace(task, extents=(*task.extents, 2), inputs=inputs, output=output, reduction_axes=axes)
+
+
 TASK = task_of(6, 9, 8, (3, 3))
 ONE_ROW = task_of(6, 9, 8, (1, 3))
 ROUNDS = replace(
@@ -152,6 +161,7 @@ ROUNDS = replace(
         restrided(ONE_ROW, 2, 1, 4 * 512),
         replace(TASK, inputs=(replace(TASK.inputs[0], align_bytes=4), TASK.inputs[1])),
         replace(TASK, body=ROUNDS),
+        deeper(TASK),
         task_of(9, 40, 48, (7, 7)),
     ],
     ids=(
@@ -170,6 +180,7 @@ ROUNDS = replace(
         "wide",
         "unaligned",
         "rounded",
+        "deep",
         "much",
     ),
 )
