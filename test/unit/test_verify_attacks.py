@@ -179,6 +179,16 @@ def test_nan_and_infinities_must_be_where_the_reference_has_them(
     assert (code, "expected nan (plan, seed 0" in text) == (1, True)
 
 
+def test_nan_beside_an_infinity_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half, shape = TensorProto.FLOAT16, [1, 8, 6, 8]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=8, pads=[1] * 4)
+    weight = np.ones((8, 1, 3, 3), np.float16)
+    path = models.save(tmp_path / "m.onnx", [node], {"x": (half, shape)}, {"y": (half, shape)}, w=weight)
+    assert verify(capsys, path, "--engine", "iss", "--seeds", "1")[0] == 0
+    code, text = verify(capsys, path, "--engine", "iss", "--specials", "--seeds", "1")
+    assert (code, "of four channels of a depthwise convolution" in text) == (1, True)
+
+
 @pytest.mark.slow
 def test_what_is_decided_otherwise_than_onnx_runtime_has_it_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

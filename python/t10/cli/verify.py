@@ -74,6 +74,7 @@ def run_verify(arguments: Arguments) -> int:
         _tell(console, arguments, executable, cycles, [trial for trial, _ in cases])
         _tell_notes(console, findings)
         wrong = [each for each in findings if not each.comparison.is_within]
+        _tell_depthwise(console, executable, wrong)
         _tell_sensitive(console, judge, wrong, tolerance)
         layer = ""
         if arguments.layers or arguments.bisect is not None:
@@ -323,6 +324,20 @@ def _tell_notes(console: Console, findings: Sequence[Finding]) -> None:
             say(
                 console, f"  as ONNX's reference evaluator has it: {note} ({finding.engine}, {finding.trial})"
             )
+
+
+def _tell_depthwise(console: Console, executable: Compiled, wrong: Sequence[Finding]) -> None:
+    """Print why a program may give NaN where it reads no infinity: depthwise convolutions take channels in fours."""
+    is_nan = any(each.engine != "plan" and each.comparison.found != each.comparison.found for each in wrong)
+    if is_nan and any(
+        spec.kind == "convolution" and spec.inputs[0].axes & spec.inputs[1].axes & spec.output.axes
+        for spec in graph_of(executable).operators
+    ):
+        say(
+            console,
+            "  programs multiply the other three of four channels of a depthwise convolution in f16 by zero: an"
+            " infinity or NaN in one makes them NaN, too (docs/numerics.md)",
+        )
 
 
 def _tell_sensitive(
