@@ -35,8 +35,9 @@ from t10.plan import PlanOptions, plan_module
 from t10.plan.assemble import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes
-from t10.plan.joint import choose, costs, states
+from t10.plan.joint import choose, costs, edges, states
 from t10.plan.joint.candidates import counted_best, listed_by_front
+from t10.plan.joint.edges import Edge, begun_by
 from t10.plan.joint.marginals import Marginals
 from t10.plan.joint.selection import Selection
 from t10.plan.joint.solve import MOST_WORK, Solution, solve
@@ -212,6 +213,26 @@ def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch
         rows = made.random_rows(number)
         made.settled(rows)
         assert made.planner.selection(made.room_bytes).cycles(rows) <= sum_of_cycles(made.assembled(rows))
+
+
+@pytest.mark.parametrize("most_cells", [1000, 24, 12])
+def test_phases_begin_where_any_operand_moves(most_cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator reads two others: all three are looked at or, where these are too many, what one does in any case."""
+    monkeypatch.setattr(edges, "MOST_CELLS", most_cells)
+    n_states = [4, 2, 3]
+    often = 298 * np.array([[0, 0, 1], [1, 1, 0], [1, 1, 1], [1, 1, 1]])
+    rarely = 298 * np.array([[0, 1, 0], [0, 1, 1]])
+    whole = np.maximum(often[:, None, :], rarely[None, :, :])
+    made = [Edge(2, n, (n,), table, table > 0, table) for n, table in enumerate((often, rarely))]
+    begun = begun_by([((0, 2), made[0]), ((1, 2), made[1])], n_states)
+    found = begun.cycles([n_states[each] for each in begun.scope])
+    if most_cells == 12:
+        assert begun.scope == (0, 2)
+        assert np.array_equal(found, whole.min(axis=1))
+        assert (found[0, 1], often[0, 1]) == (298, 0)
+    else:
+        assert begun.scope == (0, 1, 2)
+        assert np.array_equal(found, whole)
 
 
 def surplus_bytes(made: Planning, number: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

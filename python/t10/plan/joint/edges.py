@@ -48,8 +48,9 @@ Part = tuple[tuple[int, ...], Edge]
 class Begun:
     """The edges of operands that arrive in one exchange phase, and all operators of their scopes, ascending.
 
-    The phase is begun where any of them moves. Where a table over all would be too large, those are left out that move
-    most rarely: then costs are a bound.
+    The phase is begun where any of them moves. Where a table over all would be too large, the scope leaves out
+    operators of those that move most rarely, and costs are a bound: these move where they do in all states of the
+    operators that are left out.
     """
 
     scope: tuple[int, ...]
@@ -58,14 +59,18 @@ class Begun:
     @property
     def key(self) -> object:
         """Return what its table depends on: equal edges, of operators that stand to each other in the same way."""
-        return tuple((id(edge), tuple(map(self.scope.index, where))) for where, edge in self.parts)
+        places = {operator: place for place, operator in enumerate(self.scope)}
+        return tuple((id(edge), tuple(map(places.get, where))) for where, edge in self.parts)
 
     def cycles(self, n_states: Sequence[int]) -> Ints:
         """Return what beginning the phase takes, by the states of its scope, so many of each operator."""
         cycles = np.zeros(n_states, np.int64)
         for where, edge in self.parts:
-            lengths = [n if each in where else 1 for each, n in zip(self.scope, n_states, strict=True)]
-            np.maximum(cycles, edge.begins.transpose(np.argsort(where)).reshape(lengths), out=cycles)
+            left_out = tuple(n for n, each in enumerate(where) if each not in self.scope)
+            begins = edge.begins.min(axis=left_out) if left_out else edge.begins
+            kept = [each for each in where if each in self.scope]
+            lengths = [n if each in kept else 1 for each, n in zip(self.scope, n_states, strict=True)]
+            np.maximum(cycles, begins.transpose(np.argsort(kept)).reshape(lengths), out=cycles)
         return cycles
 
 
@@ -79,5 +84,6 @@ def begun_by(parts: Sequence[Part], n_states: Sequence[int]) -> Begun:
             break
         wider = tuple(sorted({*scope, *where}))
         if not taken or prod(n_states[operator] for operator in wider) <= MOST_CELLS:
-            taken, scope = [*taken, (where, edge)], wider
+            scope = wider
+        taken.append((where, edge))
     return Begun(scope, tuple(taken))
