@@ -10,11 +10,14 @@ from t10.codelets.counter import cycles_where_it_lies
 from t10.codelets.matrix.engine import Engine, engine_for
 from t10.codelets.matrix.family import compiled, ways
 from t10.codelets.matrix.stream import Access, Registers, Stream
+from t10.codelets.matrix.windows import pieces_of
+from t10.codelets.matrix.windows_code import CHANNELS
 from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task, TaskOperand
 
 TYPES = (("f16", "f16"), ("f16", "f32"), ("f32", "f32"))
 SIZES = ((16, 64, 16), (64, 64, 64), (64, 64, 128), (128, 64, 64), (256, 64, 64), (96, 96, 16), (24, 128, 32))
+WINDOWS = ((14, 14, 4, 3), (14, 14, 4, 7), (7, 7, 16, 3), (7, 14, 8, 5))
 EVERYWHERE_APART = frozenset({(0, 1), (0, 2), (1, 2)})
 WORKERS = 6
 
@@ -79,9 +82,39 @@ def inner_share(task: Task) -> float | None:
     )
 
 
-def cases() -> tuple[Case, ...]:
-    """Return matrix products of several sizes in all types."""
+def depthwise(rows: int, columns: int, channels: int, taps: int, out_dtype: str) -> Task:
+    """Return O[h, w, c] = sum X[h + p, w + q, c] W[p, q, c], operands interleaved and apart."""
+    line = (columns + taps - 1) * channels
+    strides = (
+        (line, channels, 1, line, channels),
+        (0, 0, 1, taps * channels, channels),
+        (columns * channels, channels, 1, 0, 0),
+    )
+    dtypes = ("f16", "f16", out_dtype)
+    x, w, out = (TaskOperand(t, s, 16, True) for t, s in zip(dtypes, strides, strict=True))
+    extents = (rows, columns, channels, taps, taps)
+    return Task(extents, (x, w), out, "sum", product_body("f16", out_dtype), (3, 4), apart=EVERYWHERE_APART)
+
+
+def depthwise_cases() -> list[Case]:
+    """Return depthwise convolutions.
+
+    The short-window engine takes a step for every position and piece, and for two sums in f32 or four in f16.
+    """
     result: list[Case] = []
+    for out_dtype, halves in (("f32", 2), ("f16", 1)):
+        for rows, columns, channels, taps in WINDOWS:
+            pieces = pieces_of(taps)
+            assert pieces is not None
+            steps = rows * columns * channels // CHANNELS * taps * len(pieces) * halves
+            name = f"{rows} x {columns} x {channels}, {taps} x {taps} depthwise f16 -> {out_dtype}"
+            result.append(Case(name, depthwise(rows, columns, channels, taps, out_dtype), least_cycles=steps))
+    return result
+
+
+def cases() -> tuple[Case, ...]:
+    """Return matrix products of several sizes in all types, and depthwise convolutions."""
+    result = depthwise_cases()
     for in_dtype, out_dtype in TYPES:
         engine = engine_for(in_dtype, out_dtype)
         assert engine is not None

@@ -16,9 +16,11 @@ from support.random_models import random_model
 
 import t10
 from t10.chip import load_chip
+from t10.codelets.matrix.windows import windows
 from t10.core.expression import OperatorSpec
 from t10.core.stored import as_stored
 from t10.cost.matrix import matrix_axes
+from t10.cost.work import sub_task
 from t10.frontend.importer import import_model
 from t10.passes.bridge.affine import axis_dim
 from t10.passes.fuse import Fuse
@@ -278,6 +280,7 @@ def test_channels_of_windows_are_innermost(size: int, kernel: int, stride: int, 
     assert channel is not None
     assert spec.axes[channel].extent == 16
     assert sorted(spec.axes[axis].extent for axis in spec.reduction_axes) == [kernel, kernel]
+    assert windows(sub_task(spec, spec.extents))
 
 
 @pytest.mark.parametrize(
@@ -294,5 +297,6 @@ def test_channels_of_windows_are_innermost(size: int, kernel: int, stride: int, 
 def test_what_no_window_code_takes_stays_as_it_was(options: dict[str, int], tmp_path: Path) -> None:
     given = {"channels": 16, "size": 14, "kernel": 3} | options
     spec = depthwise(tmp_path, **given)
+    assert windows(sub_task(spec, spec.extents)) == ()
     channels = [axis for axis in spec.output.axes if spec.axes[axis].extent == given["channels"]]
     assert not any(last_axis(spec, 0) == last_axis(spec, 1) == axis for axis in channels)

@@ -330,7 +330,9 @@ def _tell_depthwise(console: Console, executable: Compiled, wrong: Sequence[Find
     """Print why a program may give NaN where it reads no infinity: depthwise convolutions take channels in fours."""
     is_nan = any(each.engine != "plan" and each.comparison.found != each.comparison.found for each in wrong)
     if is_nan and any(
-        spec.kind == "convolution" and spec.inputs[0].axes & spec.inputs[1].axes & spec.output.axes
+        spec.kind == "convolution"
+        and spec.inputs[0].dtype == "f16"
+        and spec.inputs[0].axes & spec.inputs[1].axes & spec.output.axes
         for spec in graph_of(executable).operators
     ):
         say(

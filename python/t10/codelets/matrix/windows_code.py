@@ -229,16 +229,16 @@ def _diagonals(code: WorkerCode, structure: Structure) -> None:
     op(f"ld32 $m8, $mvertex_base, $mzero, {FRAME_STATE}")
     op("get $m0, $WSR")
     op("and $m0, $m0, 7")
-    registers = (
+    for register, name in (
         ("$m1", "w"),
         ("$m2", "scratch"),
         ("$m3", "groups"),
         ("$m4", "kernel_rows"),
         ("$m7", "w_tap"),
-    )
-    for register, name in (*registers, ("$m10", "w_row")):
+        ("$m9", "group_bytes"),
+        ("$m10", "w_row"),
+    ):
         op(f"ld32 {register}, $m8, $mzero, {word(name)}")
-    op(f"ld32 $m9, $m8, $mzero, {word('group_bytes')}")
     code.bundles([(f"setzi $m11, {structure.row_bytes}", "mov $a2, $azero")])
     code.bundles([("nop", "mov $a5, $azero"), ("nop", "setzi $a6, 0xffff")])
     code.label(".Ldiagonal")
