@@ -38,7 +38,7 @@ from t10.core.vertex_nest import Lie, lying
 from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.counts import UNKNOWN, Kept, kept_of
-from t10.cost.fused import FusedEnd, fused_end
+from t10.cost.fused import fused_end
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.slowest import slowest, sum_of_slowest, task_cycles
 from t10.cost.steps import Steps
@@ -47,6 +47,7 @@ from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
 KEPT_NESTS = 1 << 10
+KEPT_ENDS = 1 << 14
 _lock = Lock()
 
 
@@ -166,11 +167,9 @@ class CountedSteps:
 
         `n_members` (n,) cores share a window, each has a chunk, or all if negative (`t10.core.costs.WindowCosts`).
         """
-        launch = self.chip.launch_cycles
 
         def cycles_of_row(row: AxisSizes) -> int | None:
-            found = self._fused(spec, row)
-            return self.end_apart(spec, row) if found is None else found.cycles - launch
+            return _ending(self, spec, row, own_digest()).cycles
 
         cycles = _each_of(self._ends("end", spec), _by_members(spec, windows, n_members), cycles_of_row)
         n_slots, runs = slots_and_runs(spec, windows, n_members)
@@ -180,8 +179,7 @@ class CountedSteps:
         """Return what reductions take less because `end` does their last additions."""
 
         def cycles_of_row(row: AxisSizes) -> int:
-            found = self._fused(spec, row)
-            return 0 if found is None else found.saved
+            return _ending(self, spec, row, own_digest()).saved
 
         rows = np.flatnonzero(abs(n_members) > 1)
         result = np.zeros_like(n_members)
@@ -204,16 +202,6 @@ class CountedSteps:
         is_taken_over = n_members == 1 and not self.lies
         return task_cycles(end(spec, windows, made_of_accumulators(spec, lie) if is_taken_over else lie))
 
-    def _fused(self, spec: OperatorSpec, row: AxisSizes) -> FusedEnd | None:
-        """Return what an end takes that adds, None where it does not; `row` is members and windows."""
-        if abs(row[0]) < 2 or not may_fuse(spec):
-            return None
-        apart = replace(self, lies=None).end_apart(spec, row)
-        if apart is None:
-            return None
-        apart += self.chip.launch_cycles
-        return fused_end(self.chip, self.lies, spec, row[1:], row[0], apart, own_digest())
-
     def _lie(self, n_operands: int, given: Lie | None) -> Lie:
         """Return how operands of a step lie: as given, else as well as they can on the chip."""
         return given or Lie.best(n_operands, is_wide=self.chip.has_interleaved_data)
@@ -228,6 +216,29 @@ class CountedSteps:
         return np.where(
             is_unknown, np.maximum(otherwise(ClosedForms(self.chip)), np.maximum(*bounds)), cycles
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """Cycles of an end, all launches but one, None where not known, and what its reduction does not take any more."""
+
+    cycles: int | None
+    saved: int = 0
+
+
+@lru_cache(maxsize=KEPT_ENDS)
+def _ending(steps: CountedSteps, spec: OperatorSpec, row: AxisSizes, own: str) -> _Ending:
+    """Return what an end takes in the way that takes less; `row` is members and windows."""
+    del own
+    chip, lies = steps.chip, steps.lies
+    apart = steps.end_apart(spec, row)
+    if abs(row[0]) < 2 or not may_fuse(spec):
+        return _Ending(apart)
+    best = apart if lies is None else replace(steps, lies=None).end_apart(spec, row)
+    if best is None:
+        return _Ending(apart)
+    found = fused_end(chip, lies, spec, row[1:], row[0], best + chip.launch_cycles)
+    return _Ending(apart) if found is None else _Ending(found.cycles - chip.launch_cycles, found.saved)
 
 
 def part_cycles(

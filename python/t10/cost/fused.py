@@ -7,7 +7,7 @@ not change with where its buffers are put.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from math import inf
 
 from t10.chip import ChipSpec
 from t10.codelets.compile import may_be_own
@@ -22,8 +22,6 @@ from t10.core.vertex_nest import Lie
 from t10.cost.slowest import slowest
 from t10.errors import UnsupportedOpError
 
-KEPT_ENDS = 1 << 14
-
 
 @dataclass(frozen=True, slots=True)
 class FusedEnd:
@@ -33,7 +31,6 @@ class FusedEnd:
     saved: int
 
 
-@lru_cache(maxsize=KEPT_ENDS)
 def fused_end(
     chip: ChipSpec,
     lies: StepLies | None,
@@ -41,14 +38,12 @@ def fused_end(
     windows: AxisSizes,
     n_members: int,
     apart_cycles: int,
-    own: str,
 ) -> FusedEnd | None:
     """Return what ends over windows (axes) of the output take that add, None where additions are apart from them.
 
     `n_members` cores have sums of a window, all of it where the number is negative. `apart_cycles` are those of the end
     alone, as well as operands can lie.
     """
-    del own
     mode: ReduceMode = "all" if n_members < 0 else "scatter"
     buffer_slots = chip.shift_buffer_bytes // size_bytes(spec.acc_dtype)
     try:
@@ -58,19 +53,22 @@ def fused_end(
         one, nests = found
         addition = round_nest(spec.acc_dtype, spec.combine, one)
 
-        def costs(lie: Lie, combine: Lie) -> FusedEnd | None:
+        def costs(lie: Lie, combine: Lie, apart: float = inf) -> FusedEnd | None:
             alone = slowest(*addition, combine)
-            each = [slowest(nest, work, lie_of(nest, lie)) for nest, work in nests]
-            known = [cycles for cycles in each if cycles is not None]
-            if alone is None or len(known) < len(each):
+            if alone is None:
                 return None
-            return FusedEnd(len(known) * chip.launch_cycles + sum(known), chip.launch_cycles + alone)
+            total, saved = 0, chip.launch_cycles + alone
+            for nest, work in nests:
+                cycles = slowest(nest, work, lie_of(nest, lie))
+                if cycles is None or (total := total + chip.launch_cycles + cycles) >= saved + apart:
+                    return None
+            return FusedEnd(total, saved)
 
         n_operands, is_wide = len(spec.epilogue_inputs) + 3, chip.has_interleaved_data
         best = Lie.best(n_operands, is_wide=is_wide), Lie.best(2, is_wide=is_wide)
-        least = costs(*best)
-        if least is None or least.cycles >= least.saved + apart_cycles:
-            return None
-        return least if lies is None else costs(lies.fused or best[0], lies.combine)
+        least = costs(*best, apart_cycles)
+        if least is None or lies is None:
+            return least
+        return costs(lies.fused or best[0], lies.combine)
     except UnsupportedOpError:
         return None
