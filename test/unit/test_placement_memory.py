@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations, product
 from random import Random
 
+import numpy as np
 import pytest
 from support.packing import allocate
 from support.random_cases import Case, planned_case, random_case
@@ -14,6 +15,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.movement import operand_of
 from t10.core.schedule import Buffer, ModulePlan, Wish
 from t10.core.tile import ALIGNMENT_BYTES, IPU_MEMORY, TileRange, are_apart
+from t10.plan.memory._places import Blocks
 from t10.plan.memory.allocation import Request, block_of_request
 from t10.plan.memory.buffers import requests_of
 from t10.plan.memory.levels import operand_slots
@@ -235,3 +237,64 @@ def test_a_result_takes_over_a_buffer_unless_that_costs_time_and_there_is_room(
     requests = (Request("a", 64, 0, 1), Request("b", 64, 1, 2, takes_over="a"))
     one, other = placed_buffers(requests, (Wish(("a", "b"), weight),), chip, chip.data_end_bytes - n_bytes)
     assert (one.address_bytes != other.address_bytes) == is_apart
+
+
+FULL = (0, 144_832, 0, 16_384, 32_768, ALIGNMENT_BYTES, 0)
+"""A memory that is interleaved throughout."""
+
+
+def test_in_full_memory_blocks_change_places_to_lie_apart() -> None:
+    """As in a layer of BERT: rows, weights and sums of a product, the result in their place, and what lives on."""
+    first, last, sizes = [0, 0, 1, 2, 0], [1, 1, 2, 3, 9], [77_824, 40_960, 24_320, 6_080, 1_728]
+    wishes = [(0, 1, 1), (0, 2, 48_217), (1, 2, 1), (2, 3, 100)]
+    blocks = Blocks(first, last, sizes, [0] * 5, wishes, FULL)
+    starts = np.array([65_280, 0, 40_960, 0, 143_104])
+    assert (starts + sizes).max() == FULL[1]
+    blocks.move(starts, 3)
+    assert blocks.penalty(starts) > 48_000
+    blocks.repack(starts, 10_000)
+    assert blocks.penalty(starts) <= 102
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_repacked_blocks_break_as_little_as_in_the_best_of_all_orders(seed: int) -> None:
+    rng = Random(f"repacked {seed}")
+    n = rng.randint(2, 5)
+    sizes = [rng.randint(1, 90) * 512 for _ in range(n)]
+    lives = [sorted(rng.sample(range(4), 2)) for _ in range(n)]
+    first, last = [life[0] for life in lives], [life[1] for life in lives]
+    wishes = [(a, b, rng.choice((1, 1000))) for a, b in combinations(range(n), 2) if rng.random() < 0.7]
+    wishes.append((0, 1, 5000))
+    memory = (0, sum(sizes) + rng.choice((0, 4096)), 0, 16_384, 32_768, ALIGNMENT_BYTES, 0)
+    blocks = Blocks(first, last, sizes, [0] * n, wishes, memory)
+    starts = np.cumsum([0, *sizes[:-1]])
+    before = blocks.penalty(starts)
+    repacked = starts.copy()
+    blocks.repack(repacked, 1_000_000)
+    for a, b in combinations(range(n), 2):
+        if first[a] <= last[b] and first[b] <= last[a]:
+            assert repacked[a] + sizes[a] <= repacked[b] or repacked[b] + sizes[b] <= repacked[a]
+    assert repacked.min() >= 0
+    assert (repacked + sizes).max() <= memory[1]
+    assert blocks.penalty(repacked) <= before
+    together = all(first[a] <= last[b] for a in range(n) for b in range(n))
+    if together:
+        orders = (
+            np.array(_in_order(order, sizes, where, memory[1]))
+            for order in permutations(range(n))
+            for where in product((False, True), repeat=n)
+        )
+        assert blocks.penalty(repacked) <= min(map(blocks.penalty, orders))
+
+
+def _in_order(order: tuple[int, ...], sizes: list[int], is_high: tuple[bool, ...], top: int) -> list[int]:
+    """Return starts of blocks that take the lowest or the highest bytes one after the other."""
+    starts, low = [0] * len(sizes), 0
+    for block in order:
+        if is_high[block]:
+            top -= sizes[block]
+            starts[block] = top
+        else:
+            starts[block] = low
+            low += sizes[block]
+    return starts

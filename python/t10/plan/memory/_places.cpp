@@ -120,6 +120,17 @@ class Blocks {
     }
   }
 
+  void repack(Starts starts, Number most_tries) {
+    begin(starts);
+    std::vector<std::pair<Number, std::size_t>> order;
+    for (const std::size_t block : broken(starts))
+      if (life(block) <= kShortLife) order.emplace_back(-price_of(block, place_[block]), block);
+    std::sort(order.begin(), order.end());
+    for (const auto &[price, block] : order)
+      if (price_of(block, place_[block]) >= kWorthRepacking) repack_around(block, most_tries);
+    std::copy(place_.begin(), place_.end(), starts.data());
+  }
+
   Number penalty(Starts starts) const {
     check(starts);
     Number total = 0;
@@ -145,6 +156,10 @@ class Blocks {
 
  private:
   static constexpr Number kNone = -1;
+  // Blocks that live longer have too many others around them: each order of those leaves something else broken.
+  static constexpr Number kShortLife = 64;
+  static constexpr std::size_t kMostRepacked = 7;
+  static constexpr Number kWorthRepacking = 32;
 
   struct Pair {
     std::size_t one, other;
@@ -200,12 +215,99 @@ class Blocks {
     return total;
   }
 
+  Number life(std::size_t block) const { return last_[block] - first_[block]; }
+
+  bool are_alive_together(std::size_t one, std::size_t other) const {
+    return first_[other] <= last_[one] && last_[other] >= first_[one];
+  }
+
+  // A block, those with which its wishes are broken, and the most short-lived that are alive with any of these.
+  std::vector<std::size_t> around(std::size_t block) const {
+    std::vector<std::size_t> result{block};
+    const auto has = [&](std::size_t other) { return std::find(result.begin(), result.end(), other) != result.end(); };
+    for (const Partner &partner : partners_[block]) {
+      const std::size_t other = partner.block;
+      if (result.size() < kMostRepacked && place_[other] != kNone && life(other) <= kShortLife && !has(other) &&
+          shares({block, other, partner.weight}, place_.data()))
+        result.push_back(other);
+    }
+    std::vector<std::tuple<Number, Number, std::size_t>> others;
+    for (const auto &[start, other] : by_place_)
+      if (life(other) <= kShortLife && !has(other) &&
+          std::any_of(result.begin(), result.end(), [&](std::size_t one) { return are_alive_together(one, other); }))
+        others.emplace_back(life(other), -size_[other], other);
+    std::sort(others.begin(), others.end());
+    for (const auto &[life, size, other] : others)
+      if (result.size() < kMostRepacked) result.push_back(other);
+    // The largest first: they leave the fewest orders.
+    std::sort(result.begin(), result.end(), [&](std::size_t one, std::size_t other) {
+      return std::pair(-size_[one], one) < std::pair(-size_[other], other);
+    });
+    return result;
+  }
+
+  // Puts a block and those around it where they break least, in as many orders as may be tried.
+  void repack_around(std::size_t block, Number most_tries) {
+    Repacked repacked{around(block), {}, 0, most_tries};
+    std::vector<Number> before;
+    for (const std::size_t each : repacked.blocks) {
+      before.push_back(place_[each]);
+      take(each);
+    }
+    repacked.best = before;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      repacked.price += price_of(repacked.blocks[i], before[i]);
+      place_[repacked.blocks[i]] = before[i];
+    }
+    for (const std::size_t each : repacked.blocks) place_[each] = kNone;
+    std::vector<std::pair<Number, std::size_t>> rest;
+    for (const auto &[start, other] : by_place_)
+      if (std::any_of(repacked.blocks.begin(), repacked.blocks.end(),
+                      [&](std::size_t one) { return are_alive_together(one, other); }))
+        rest.emplace_back(start, other);
+    rest.swap(by_place_);
+    try_orders(repacked, 0);
+    rest.swap(by_place_);
+    for (std::size_t i = 0; i < before.size(); ++i) put(repacked.blocks[i], repacked.best[i]);
+  }
+
+  struct Repacked {
+    std::vector<std::size_t> blocks;
+    Numbers best;  // the starts of the blocks that break least
+    Number price;  // the weight of what they break
+    Number tries_left;
+  };
+
+  // Puts what is left of some blocks, each as low or as high as it can be; `price` is what the others break.
+  void try_orders(Repacked &repacked, Number price) {
+    bool is_full = true;
+    for (const std::size_t block : repacked.blocks) {
+      if (place_[block] != kNone) continue;
+      is_full = false;
+      find_gaps(block);
+      if (gaps_.empty()) return;
+      const Number low = gaps_.front().low;
+      const Number high = rounded_down(gaps_.back().high - size_[block], memory_.alignment);
+      for (const Number start : {low, high}) {
+        const Number so_far = price + price_of(block, start);
+        if (so_far >= repacked.price || repacked.tries_left-- <= 0) continue;
+        put(block, start);
+        try_orders(repacked, so_far);
+        take(block);
+        if (high == low) break;
+      }
+    }
+    if (!is_full) return;
+    repacked.price = price;
+    for (std::size_t i = 0; i < repacked.blocks.size(); ++i) repacked.best[i] = place_[repacked.blocks[i]];
+  }
+
   // The gaps that a block fits in, between blocks that are alive with it.
   void find_gaps(std::size_t block) {
     gaps_.clear();
     Number end = memory_.bottom;
     for (const auto &[start, other] : by_place_) {
-      if (first_[other] > last_[block] || last_[other] < first_[block]) continue;
+      if (!are_alive_together(block, other)) continue;
       if (start - end >= size_[block]) gaps_.push_back({end, start});
       end = std::max(end, start + size_[other]);
     }
@@ -269,6 +371,7 @@ NB_MODULE(_places, module) {
            nb::arg("first"), nb::arg("last"), nb::arg("size"), nb::arg("alone"), nb::arg("wishes"), nb::arg("memory"))
       .def("fill", &Blocks::fill, nb::arg("starts"), nb::arg("order"))
       .def("move", &Blocks::move, nb::arg("starts"), nb::arg("rounds"))
+      .def("repack", &Blocks::repack, nb::arg("starts"), nb::arg("most_tries"))
       .def("penalty", &Blocks::penalty, nb::arg("starts"))
       .def("broken", &Blocks::broken, nb::arg("starts"));
 }

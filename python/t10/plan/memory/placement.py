@@ -2,7 +2,8 @@
 
 A greedy start places the largest buffer first, or that with the most wishes, or all that do not live always, where it
 grants most. If it does not fit or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with
-the buffers of the whole program stacked below and above the others. Then single buffers move to where they grant more.
+the buffers of the whole program stacked below and above the others. Then single buffers move to where they grant more,
+and in full memory some change places.
 Addresses are those of the device.
 """
 
@@ -36,6 +37,8 @@ MOST_LARGE = 8
 MOST_REORDERED = 400
 MOST_FITTED = 20_000
 """Blocks that are placed by first fit to try other orders, all tries together."""
+MOST_TRIES = 10_000
+"""Places that are tried to repack one block and those around it."""
 SHIFTS = 32
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
 MOST_FILLED = 8
@@ -139,6 +142,10 @@ class _Placing:
 
     def starts(self) -> Ints:
         """Return where every block begins."""
+        return self._repacked(self._tried())
+
+    def _tried(self) -> Ints:
+        """Return the best of all starts with which blocks of their own accord end up."""
         greedy: Ints | None = None
         # What lives for a while takes little: one small part of the interleaved region serves all of it.
         passing = np.where(live_always(self.first, self.last), 0, self.size.sum(initial=0)) + self.size
@@ -171,6 +178,12 @@ class _Placing:
         moved = starts.copy()
         self.blocks.move(moved, MOVING_ROUNDS)
         return moved
+
+    def _repacked(self, starts: Ints) -> Ints:
+        """Return starts after blocks changed places with those around them, where fewer wishes are broken then."""
+        repacked = starts.copy()
+        self.blocks.repack(repacked, MOST_TRIES)
+        return repacked
 
     def _stacked(self) -> Ints:
         """Return the closest packing, with those that live always in the best order found, below and above the rest.
