@@ -256,6 +256,32 @@ def test_in_full_memory_blocks_change_places_to_lie_apart() -> None:
     assert blocks.penalty(starts) <= 102
 
 
+def test_layers_that_fill_the_memory_lose_nothing_beside_their_weights() -> None:
+    """Layers as above beside weights that leave no byte: where only single blocks move, 77,840 cycles are lost."""
+    chip, n_layers, n_weights = load_chip("ipu-mk2"), 8, 12
+    sizes = {"rows": 77_824, "copy": 40_960, "sums": 24_320, "result": 6_080, "bias": 160, "kept": 1_536}
+    lives = {"rows": (0, 1), "copy": (0, 1), "sums": (1, 2), "result": (2, 3), "bias": (0, 2), "kept": (0, 3)}
+    weights = chip.data_end_bytes - chip.reserved_bytes - (sum(sizes.values()) - sizes["result"])
+    each = weights // n_weights // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+    requests = [Request(f"weight {i}", each, 0, 4 * n_layers + 4) for i in range(n_weights - 1)]
+    requests.append(Request("last weight", weights - each * (n_weights - 1), 0, 4 * n_layers + 4))
+    wished = {("rows", "sums"): 48_217, ("sums",): 42_721, ("copy",): 2_561, ("kept", "rows"): 9_728}
+    wished |= {("rows", "copy"): 1, ("copy", "sums"): 1}
+    wishes: list[Wish] = []
+    for layer in range(n_layers):
+        begin = 4 * layer
+        requests += [
+            Request(f"{layer} {name}", size, begin + lives[name][0], begin + lives[name][1])
+            for name, size in sizes.items()
+        ]
+        wishes += [
+            Wish(tuple(f"{layer} {name}" for name in names), weight) for names, weight in wished.items()
+        ]
+    buffers = placed_buffers(tuple(requests), tuple(wishes), chip, chip.reserved_bytes)
+    assert max(buffer.address_bytes + buffer.size_bytes for buffer in buffers) <= chip.data_end_bytes
+    assert sum(wish.weight for wish in broken(tuple(wishes), tuple(requests), buffers, chip)) <= 2 * n_layers
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_repacked_blocks_break_as_little_as_in_the_best_of_all_orders(seed: int) -> None:
     rng = Random(f"repacked {seed}")

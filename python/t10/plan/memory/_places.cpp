@@ -159,6 +159,7 @@ class Blocks {
   // Blocks that live longer have too many others around them: each order of those leaves something else broken.
   static constexpr Number kShortLife = 64;
   static constexpr std::size_t kMostRepacked = 7;
+  // Cycles; many wishes weigh one, for nothing is lost without them.
   static constexpr Number kWorthRepacking = 32;
 
   struct Pair {

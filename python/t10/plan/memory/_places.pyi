@@ -36,9 +36,9 @@ class Blocks:
         """Move blocks with broken wishes to where they break less, for so many rounds or as long as that helps."""
 
     def repack(self, starts: NDArray[np.int64], most_tries: int) -> None:
-        """Take each block with broken wishes out with those around it, and put them back where they break least.
+        """Take each block with broken wishes out with those alive beside it, and put them back where they break least.
 
-        Each goes as low or as high as it can, in as many orders as `most_tries` places allow; no start breaks more.
+        Each goes as low or as high as it can, in as many orders as `most_tries` places allow. The penalty never grows.
         """
 
     def penalty(self, starts: NDArray[np.int64]) -> int:

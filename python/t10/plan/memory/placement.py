@@ -145,7 +145,7 @@ class _Placing:
         return self._repacked(self._tried())
 
     def _tried(self) -> Ints:
-        """Return the best of all starts with which blocks of their own accord end up."""
+        """Return the best starts found by placing and moving one block at a time."""
         greedy: Ints | None = None
         # What lives for a while takes little: one small part of the interleaved region serves all of it.
         passing = np.where(live_always(self.first, self.last), 0, self.size.sum(initial=0)) + self.size
