@@ -23,6 +23,10 @@ def share_code(code: WorkerCode, structure: Structure, share: str = "share", res
     code.op("min $m5, $m6, $m5")
     code.op("mul $m4, $m6, $m4")
     code.op("add $m4, $m4, $m5")
+    if structure.has_idle:
+        code.op(f"ld32 $m5, $m8, $mzero, {structure.word('workers')}")
+        code.op("cmpult $m5, $m6, $m5")
+        code.op("mul $m2, $m2, $m5")
 
 
 def segments_code(code: WorkerCode, structure: Structure) -> None:
