@@ -237,7 +237,7 @@ def fuse_function(
     graph.remove_dead()
     if joins:
         stay_wide(graph)
-        defer_quotients(graph)
+        defer_quotients(graph, is_narrow)
         multiply_by_reciprocals(graph)
     with function.location:
         narrow_sums(graph, is_narrow, rounds_parts)

@@ -9,10 +9,15 @@ y[i, n] = sum over j of p[i, j] * v[j, n]                y[i, n] = (sum over j o
 The exponential is computed once. No `e` is above 1, as no `p` is, and `s` is the sum of what the product weighs with.
 What is rounded to f16 is `e` instead of `p`: the difference is taken in f16, and the exponential, which is off by less
 than half a unit of the largest `p` in the last place.
+
+Where the product is summed in f16, `e` is divided by the power of two that is no less than the length of a row: no sum
+is then larger than the largest `v`. What `e` loses below the least normal f16 is less than an eighth of the rounding of
+the largest `e`, up to 2,048 elements in a row; products of longer rows stay f32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -32,13 +37,19 @@ from t10.passes.bridge.tree import (
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, is_rounded
 from t10.passes.fusion.views import axes_read
 
+LONGEST_SCALED = 2048
+"""Elements of a row up to which exponentials are divided by a power of two."""
 
-def defer_quotients(graph: FusionGraph) -> None:
-    """Divide behind the product that reads a softmax, where that takes no more divisions."""
+
+def defer_quotients(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
+    """Divide behind the product that reads a softmax, where that takes no more divisions.
+
+    `is_narrow` says of which products sums are kept in f16 on a core, too.
+    """
     for nest in graph.nests():
         product = graph.only_user(nest.result)
         if isinstance(product, Nest) and nest.epilogue is None:
-            _defer(graph, nest, product)
+            _defer(graph, nest, product, is_narrow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ def _softmax_of(graph: FusionGraph, nest: Nest) -> _Softmax | None:
     return _Softmax(power, divisor, total, by_axis)
 
 
-def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
+def _defer(graph: FusionGraph, nest: Nest, product: Nest, is_narrow: Callable[[Nest], bool]) -> None:
     found = _softmax_of(graph, nest)
     if found is None or not _may_divide(nest, product):
         return
@@ -74,13 +85,17 @@ def _defer(graph: FusionGraph, nest: Nest, product: Nest) -> None:
     divisor_there = substitute_axes(found.divisor, axes_read(nest, read.dims))
     if any(product.kinds[axis] != PARALLEL for dim in reads(divisor_there)[0].dims for axis in dim.axes):
         return
-    body = _in_half(found.power) if is_rounded(nest.body) else found.power
+    n = found.total.extents[found.total.kinds.index(REDUCTION)]
+    is_scaled = is_rounded(nest.body) and n <= LONGEST_SCALED and is_narrow(product)
+    body = _in_half(found.power, n if is_scaled else 1) if is_rounded(nest.body) else found.power
     graph.add(replace(nest, body=body, rank=found.total.rank))
     graph.add(replace(found.total, body=_read_by(graph, nest, found.by_axis), rank=nest.rank))
 
     def leaf(scalar: Scalar) -> Scalar:
         if not isinstance(scalar, Accumulated):
             return scalar
+        if is_scaled:
+            scalar = Apply("arith.extf", (Apply("arith.truncf", (scalar,), "f16"),), product.acc_type)
         return Apply("arith.divf", (scalar, divisor_there), product.acc_type)
 
     graph.add(replace(product, epilogue=rewrite(product.epilogue or Accumulated(), leaf)))
@@ -153,13 +168,23 @@ def _read_by(graph: FusionGraph, nest: Nest, by_axis: list[AffineDim]) -> Scalar
     return made if graph.types[nest.result] == "f32" else Apply("arith.extf", (made,), "f32")
 
 
-def _in_half(power: Scalar) -> Scalar:
-    """Return the exponential of a difference rounded to f16: of two f16 computed as f16."""
+def _in_half(power: Scalar, n: int) -> Scalar:
+    """Return the exponential of a difference rounded to f16: of two f16 computed as f16.
+
+    It is divided by the least power of two that is no less than `n`.
+    """
     assert isinstance(power, Apply)
     (below,) = power.operands
     assert isinstance(below, Apply)
     value, largest = below.operands
     if not isinstance(value, Apply) or value.opcode != "arith.extf":
-        return Apply("arith.truncf", (power,), "f16")
+        return Apply("arith.truncf", (_divided(power, n),), "f16")
     difference = Apply("arith.subf", (value.operands[0], Apply("arith.truncf", (largest,), "f16")), "f16")
-    return Apply("math.exp", (difference,), "f16")
+    return _divided(Apply("math.exp", (difference,), "f16"), n)
+
+
+def _divided(power: Apply, n: int) -> Scalar:
+    if n == 1:
+        return power
+    part = Constant(repr(2.0 ** -(n - 1).bit_length()), power.dtype)
+    return Apply("arith.mulf", (power, part), power.dtype)

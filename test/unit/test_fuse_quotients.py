@@ -11,14 +11,17 @@ from onnx import TensorProto, helper
 
 import t10
 from t10.backend import run_on_tiles
+from t10.core.partials import partials_error, partials_type
 from t10.driver import Executable
 
 HEADS, QUERIES = 2, 5
 
 
-def attention(path: Path, dtype: int, keys: int, depth: int, *, twice: bool = False) -> None:
+def attention(
+    path: Path, dtype: int, keys: int, depth: int, *, twice: bool = False, queries: int = QUERIES
+) -> None:
     """Write a model of a softmax of given scores and its product with values; `twice` it is an output, too."""
-    shapes = {"s": (HEADS, QUERIES, keys), "v": (HEADS, keys, depth), "y": (HEADS, QUERIES, depth), "p": ()}
+    shapes = {"s": (HEADS, queries, keys), "v": (HEADS, keys, depth), "y": (HEADS, queries, depth), "p": ()}
     shapes["p"] = shapes["s"]
     ports = {name: helper.make_tensor_value_info(name, dtype, shape) for name, shape in shapes.items()}
     nodes = [
@@ -48,6 +51,13 @@ def expected(s: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any
     return powers / powers.sum(-1, keepdims=True) @ v.astype(np.float64)
 
 
+def squared(s: np.ndarray[Any, Any], v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the sums of the squares of the terms."""
+    wide = s.astype(np.float64)
+    powers = np.exp(wide - wide.max(-1, keepdims=True))
+    return (powers / powers.sum(-1, keepdims=True)) ** 2 @ v.astype(np.float64) ** 2
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(TensorProto.FLOAT, 2e-6), (TensorProto.FLOAT16, 1e-3)])
 @pytest.mark.parametrize("on_tiles", [False, True])
@@ -69,6 +79,39 @@ def test_quotients_are_taken_behind_the_product(
         run_on_tiles(executable, {"s": s, "v": v}).outputs if on_tiles else executable.run({"s": s, "v": v})
     )
     np.testing.assert_allclose(found["y"], expected(s, v), atol=tolerance)
+
+
+@pytest.mark.parametrize("on_tiles", [False, True])
+def test_sums_in_f16_of_what_is_not_divided_are_within_their_bound(on_tiles: bool, tmp_path: Path) -> None:
+    """No sum is beyond the largest value, and exponentials lose little: rows that are flat, steep, or far below 0."""
+    keys, queries = 200, 16
+    attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys, depth=16, queries=queries)
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=on_tiles, partials="f16")
+    assert divides(executable) == ["values"]
+    product = next(each for each in executable.plan.graph.operators if each.name == "values")
+    assert partials_type(product) == "f16"
+    rng = np.random.default_rng(1)
+    v = (rng.standard_normal((HEADS, keys, 16)) * 20_000).clip(-65_000, 65_000).astype(np.float16)
+    scores = rng.standard_normal((HEADS, queries, keys)) * np.linspace(0, 12, queries)[:, None]
+    scores[0, 1, 3], scores[1, 0, ::2] = 900, -65504
+    scores[1, 1] -= 30_000
+    s = scores.astype(np.float16)
+    found = (
+        run_on_tiles(executable, {"s": s, "v": v}).outputs if on_tiles else executable.run({"s": s, "v": v})
+    )
+    exact, squares = expected(s, v), np.sqrt(squared(s, v))
+    bound = partials_error(keys) * (np.abs(exact) + squares) + 2.0**-10 * np.abs(v).max()
+    assert (np.abs(found["y"] - exact) <= bound).all()
+
+
+@pytest.mark.parametrize(("keys", "partials"), [(2050, "f16"), (200, "mixed")])
+def test_other_sums_of_what_is_not_divided_stay_f32(keys: int, partials: str, tmp_path: Path) -> None:
+    """Of rows too long to be scaled, and where a core sums in f32 anyway."""
+    attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys, depth=16, queries=16)
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False, partials=partials)
+    product = next(each for each in executable.plan.graph.operators if each.name == "values")
+    assert partials_type(product) == "f32"
+    assert divides(executable) == ["values"]
 
 
 @pytest.mark.slow
