@@ -33,8 +33,6 @@ HALF_WORD = 2
 """Bytes of elements that exchanges gather and scatter: longer ones are whole words."""
 STEP_CYCLES = 250
 """About what a step takes beside its elements."""
-SURE = 1.25
-"""How many times as long reading must take: neither partition nor placement is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _pays(graph: FusionGraph, chip: ChipSpec, members: list[_Turned]) -> bool:
     reads = sum(_readers(graph, each.view.result) for each in members)
     reading = reads * (2 * chip.copy_launch_cycles + 1.5 * held)
     copying = chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + STEP_CYCLES + 2 * copied
-    return reading > SURE * copying
+    return reading > copying
 
 
 def _region(members: list[_Turned]) -> tuple[int, int]:
