@@ -188,7 +188,7 @@ def _joint_plan(
     room = whole_room - _program_bytes(context, fronts, readings, placing)
     # Where data fit, but not beside any program, plans are chosen whose programs are smaller: than Algorithm 1's too.
     for breadth in (None, PLAIN):
-        planner = JointPlanner(context, fronts, options, readings, report, breadth)
+        planner = JointPlanner(context, fronts, options, readings, report, breadth, room)
         plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
         if not is_placed and room < whole_room:
             plan, is_placed = _beside_program(context, fronts, planner, placing, whole_room, progress)

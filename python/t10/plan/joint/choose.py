@@ -20,7 +20,8 @@ from t10.plan.joint.costs import Counted, JointCosts
 from t10.plan.joint.improve import neighbours
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import FEW_OPERATORS, MOST_WORK, Solution, solve
-from t10.plan.joint.states import Breadth, States, states_of
+from t10.plan.joint.states import DEEP, THINNED, Breadth, States, breadth_of, states_of
+from t10.plan.joint.thin import thinned
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import layout_slots
 from t10.plan.memory.levels import Choice
@@ -79,8 +80,12 @@ class JointPlanner:
         greedy: Mapping[Reading, Sequence[Choice] | None],
         report: Report = lambda done, total: None,
         breadth: Breadth | None = None,
+        room_bytes: int | None = None,
     ) -> None:
-        """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them."""
+        """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them.
+
+        Of deep models those stay with which choices take least in `room_bytes`.
+        """
         self.context, self.options, self.report = context, options, report
         self.deadline = (
             None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
@@ -92,9 +97,16 @@ class JointPlanner:
             for reading, choices in greedy.items()
             if choices is not None
         }
-        self.states = states_of(context, fronts, options, list(kept.values()), breadth)
+        is_thinned = room_bytes is not None and breadth is None and breadth_of(context) is DEEP
+        first = THINNED if is_thinned else breadth
+        self.states = states_of(context, fronts, options, list(kept.values()), first)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self._first: Selection | None = None
+        if room_bytes is not None and is_thinned:
+            starts = [self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()]
+            self.states = thinned(self.states, self.selection(room_bytes), starts)
+            self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
+            self._first = None
         self.found: dict[int, Ints] = {}
         self.starts: dict[Reading, Ints] = {
             reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()

@@ -75,6 +75,8 @@ class _Prices:
 FULL = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True, is_full=True)
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
+THINNED = Breadth(of_front=14, of_candidates=24, following=8, leading=12)
+"""What deep models begin with where states are thinned (`joint.thin`)."""
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
@@ -109,7 +111,7 @@ def states_of(
     # Before any plan is counted: each ranks as it would alone.
     if rankings[0].sees_views:
         rankings.append(Marginals(context, fronts, options, listed, through_views=False))
-    breadth = breadth or _breadth_of(context)
+    breadth = breadth or breadth_of(context)
     if breadth.of_candidates:
         rankings[0].count_best(breadth.of_candidates, of_each_size=breadth.of_each_size)
     prices = _Prices(context, fronts, breadth)
@@ -125,7 +127,7 @@ def states_of(
     return within_tables(context, united, found[0])
 
 
-def _breadth_of(context: Context) -> Breadth:
+def breadth_of(context: Context) -> Breadth:
     """Return how many states operators have by the size of the model."""
     operators = context.graph.operators
     if max((prod(spec.output.shape) for spec in operators), default=0) > LARGE_ELEMENTS:
