@@ -20,7 +20,7 @@ from t10.plan.joint.costs import Counted, JointCosts
 from t10.plan.joint.improve import neighbours
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table
 from t10.plan.joint.solve import FEW_OPERATORS, MOST_WORK, Solution, solve
-from t10.plan.joint.states import DEEP, THINNED, Breadth, States, breadth_of, states_of
+from t10.plan.joint.states import DEEP, THINNED, THINNED_CORES, Breadth, States, breadth_of, states_of
 from t10.plan.joint.thin import thinned
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import layout_slots
@@ -97,7 +97,8 @@ class JointPlanner:
             for reading, choices in greedy.items()
             if choices is not None
         }
-        is_thinned = room_bytes is not None and breadth is None and breadth_of(context) is DEEP
+        is_deep = breadth is None and breadth_of(context) is DEEP
+        is_thinned = is_deep and room_bytes is not None and context.chip.n_cores <= THINNED_CORES
         first = THINNED if is_thinned else breadth
         self.states = states_of(context, fronts, options, list(kept.values()), first)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))

@@ -77,6 +77,8 @@ WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_s
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 THINNED = Breadth(of_front=14, of_candidates=24, following=8, leading=12)
 """What deep models begin with where states are thinned (`joint.thin`)."""
+THINNED_CORES = 8192
+"""Cores up to which they are: layouts of more take long to compare, and much memory."""
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
