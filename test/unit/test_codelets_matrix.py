@@ -352,13 +352,14 @@ int main() {{
     "task",
     [
         matmul(17, 20, 24, "f16", "f32"),
+        matmul(12, 32, 48, "f16", "f32"),
         matmul(9, 21, 35, "f16", "f32"),
         matmul(13, 18, 15, "f32", "f32"),
         # Together, inputs are no dot products.
         replace(matmul(1, 128, 96, "f16", "f32"), apart=EVERYWHERE_APART - {(0, 1)}),
         convolution(3, 5, 8, 3, 3, 3, ("f16", "f32"), stride=2, dilation=1, groups=1),
     ],
-    ids=("aligned", "copied", "floats", "twin", "convolution"),
+    ids=("aligned", "few-rows", "copied", "floats", "twin", "convolution"),
 )
 def test_cpp_references_compute_the_same(task: Task, tmp_path: Path) -> None:
     compiled = FAMILY.compile(task)

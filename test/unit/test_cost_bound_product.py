@@ -177,6 +177,25 @@ def test_the_bound_is_near_the_count_of_what_models_do(name: str, types: tuple[s
 
 
 STRIDED = (([dim((1, 2)), *of_axes(2)], of_axes(0, 2), of_axes(1, 0)), {2})
+
+
+@pytest.mark.parametrize(
+    ("operands", "box"),
+    [
+        (LINEAR, (8, 332, 8)),
+        (STRIDED, (26, 11, 8)),
+        (HEADS, (8, 8, 20, 8)),
+        (LINEAR, (9, 35, 16)),
+        (LINEAR, (35, 9, 16)),
+    ],
+)
+def test_workers_without_rows_wait_for_nobody(
+    operands: tuple[tuple[Dims, Dims, Dims], set[int]], box: AxisSizes
+) -> None:
+    """Where the last columns reach back, less is waited for if some workers have ended before."""
+    assert shares(product_of(*operands, ("f16", "f32")), [box])
+
+
 SPLIT = ((of_axes(1, 3), [*of_axes(0), dim((2, 1), (3, 1)), *of_axes(1)], of_axes(0, 2, 1)), {3})
 APART = ((of_axes(3, 1, 2), of_axes(0, 3, 2), of_axes(1, 0)), {2, 3})
 INSIDE = ((of_axes(3, 2, 1), of_axes(0, 3, 2), of_axes(1, 0)), {2, 3})

@@ -152,7 +152,7 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
         is_even = is_even > is_twin
     # A pipeline of two rows takes as long as a single row, but for the steps beyond four.
     apart = chosen(least > 1, engine.phases, chosen(least == 1, engine.phases - 4, FAR_APART))
-    spread = chosen(is_even, 0, chosen(is_plain, FAR_APART, apart))
+    spread = chosen(is_even, 0, chosen(either(is_plain, is_idle), FAR_APART, apart))
     if len(rows.loops) == 1:
         return Launches(begin_slots, add_slots, setup, FIRST, is_even, spread)
     has_segments = rows.has_segments
