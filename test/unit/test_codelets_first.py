@@ -61,19 +61,6 @@ def test_sums_begin_with_a_row(seed: int) -> None:
     check(task, compile_task(task), seed)
 
 
-@pytest.mark.parametrize("m", [7, 8, 11, 12, 13, 17])
-def test_workers_without_rows_bring_their_share_of_the_first_partials(m: int) -> None:
-    n_idle = 0
-    for n, k in ((16, 96), (32, 48), (64, 96), (24, 20)):
-        task = biased(m, n, k)
-        for way in ways(task):
-            if way.structure.has_idle:
-                n_idle += 1
-                assert way.structure.has_first
-                run_task(task, compiled(way)).check(rtol=1e-4, atol=1e-3)
-    assert n_idle
-
-
 @pytest.mark.parametrize("k", [17, 30, 63])
 def test_lines_that_are_copied_first_do_as_well(k: int) -> None:
     task = biased(45, 64, k)

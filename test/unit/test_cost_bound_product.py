@@ -34,7 +34,7 @@ from t10.cost.trace import trace_table
 from t10.cost.work import sub_task
 
 SPECS, BOXES = 220, 2
-MOST_OPERATIONS = 1050
+MOST_OPERATIONS = 1000
 """Both inputs as weights, one after the other."""
 
 
@@ -153,7 +153,7 @@ def windows(*largest: int) -> Callable[[Random], AxisSizes]:
 
 
 KINDS = {
-    "decode": Kind(*LINEAR, lambda rng: (*draw(16, 200)(rng), 16 * rng.randint(1, 60)), 0.92, 0.96),
+    "decode": Kind(*LINEAR, lambda rng: (*draw(16, 200)(rng), 16 * rng.randint(1, 60)), 0.93, 0.96),
     "odd lines": Kind(*LINEAR, draw(60, 60, 400), 0.9, 0.96),
     "long lines": Kind(*LINEAR, lambda rng: (*draw(12, 12)(rng), rng.randint(999, 6000)), 0.96, 0.98),
     "heads": Kind(*HEADS, lambda rng: (*draw(12, 64, 64)(rng), 16 * rng.randint(1, 6)), 0.82, 0.92),
@@ -177,25 +177,6 @@ def test_the_bound_is_near_the_count_of_what_models_do(name: str, types: tuple[s
 
 
 STRIDED = (([dim((1, 2)), *of_axes(2)], of_axes(0, 2), of_axes(1, 0)), {2})
-
-
-@pytest.mark.parametrize(
-    ("operands", "box"),
-    [
-        (LINEAR, (8, 332, 8)),
-        (STRIDED, (26, 11, 8)),
-        (HEADS, (8, 8, 20, 8)),
-        (LINEAR, (9, 35, 16)),
-        (LINEAR, (35, 9, 16)),
-    ],
-)
-def test_workers_without_rows_wait_for_nobody(
-    operands: tuple[tuple[Dims, Dims, Dims], set[int]], box: AxisSizes
-) -> None:
-    """Where the last columns reach back, less is waited for if some workers have ended before."""
-    assert shares(product_of(*operands, ("f16", "f32")), [box])
-
-
 SPLIT = ((of_axes(1, 3), [*of_axes(0), dim((2, 1), (3, 1)), *of_axes(1)], of_axes(0, 2, 1)), {3})
 APART = ((of_axes(3, 1, 2), of_axes(0, 3, 2), of_axes(1, 0)), {2, 3})
 INSIDE = ((of_axes(3, 2, 1), of_axes(0, 3, 2), of_axes(1, 0)), {2, 3})

@@ -188,7 +188,7 @@ def test_a_plan_for_other_shapes_is_refused_with_both(tmp_path: Path) -> None:
 
 
 def test_a_plan_for_a_larger_chip_is_refused(tmp_path: Path) -> None:
-    path = models.mlp(tmp_path / "mlp.onnx", rows=96)
+    path = models.mlp(tmp_path / "mlp.onnx", rows=64)
     out = saved(t10.compile(path, chip="test-64"), tmp_path / "out")
     with pytest.raises(VerifyError, match="the pinned plan is wrong"):
         t10.compile(path, chip="test-4", plan=out / "plan.json")

@@ -92,7 +92,7 @@ def reference_text(structure: Structure) -> str:
         beginning=_beginning(structure),
     )
     rows = TWINS if structure.kit.is_twin else SEGMENTS if structure.has_segments else ROWS
-    rows = rows.replace("{workers}", "workers" if structure.has_idle else str(N_WORKERS))
+    rows = rows.replace("{workers}", str(N_WORKERS))
     place = "i" if engine.rounding else "out_byte"
     is_placed = engine.rounding or structure.has_first
     text += rows.replace("from, begins);", f"from, begins, {place});") if is_placed else rows

@@ -65,8 +65,8 @@ class Direct:
         product, structure = self.product, self.structure
         row = product.rows[-1] if product.rows else ProductLoop(1, 0, 0, 0)
         shared, n = self.sharing, 2 if structure.kit.is_twin else 1
-        share, rest = shared.share
-        words = {"w_row": product.columns.w, "share": share, "rest": rest, "workers": shared.workers}
+        share, rest = divmod(shared.n // shared.unit, N_WORKERS)
+        words = {"w_row": product.columns.w, "share": share, "rest": rest}
         words |= {"x_row": n * row.x, "out_row": n * row.out}
         # Rows of the input may lie further apart than a stride reaches: loops may pace the output alone.
         per_store = product.engine.words_per_store
@@ -178,30 +178,28 @@ def directs(product: Product) -> Iterator[Direct]:
     if len(product.rows) > 1 and shared.reciprocal is None:
         return
     back = n_blocks * width - product.columns.extent
+    least_rows = shared.least_rows
     has_first = product.task.first is not None
     if has_first and product.copies and product.copies.w and len(passes) > 1:
         # Copying takes the registers of workers, whose setup goes on with the beginning of sums.
         return
     for begin, add in _worth_trying(engine, kit, shared, *_accesses(product, kit, passes[0].levels)):
         begins, adds = begin if initial or many else None, add if many or not initial else None
-        least = _least_rows(engine, kit, begins, adds, has_first=has_first)
-        for dealt in dict.fromkeys((shared, shared.with_least_rows(least))):
-            structure = Structure(
-                engine,
-                kit,
-                has_segments=len(product.rows) > 1,
-                has_few=dealt.least_rows < least,
-                overlaps=back > 0,
-                begin=begins,
-                add=adds,
-                passes=tuple(one.kind for one in passes),
-                stage=product.copies.stage if product.copies else None,
-                has_first=has_first,
-                has_idle=dealt.workers < N_WORKERS,
-            )
-            if _is_wide(product, structure, tuple(passes), back):
-                structure = replace(structure, is_wide=True)
-            yield Direct(product, structure, tuple(passes), dealt, back, lines)
+        structure = Structure(
+            engine,
+            kit,
+            has_segments=len(product.rows) > 1,
+            has_few=least_rows < _least_rows(engine, kit, begins, adds, has_first=has_first),
+            overlaps=back > 0,
+            begin=begins,
+            add=adds,
+            passes=tuple(one.kind for one in passes),
+            stage=product.copies.stage if product.copies else None,
+            has_first=has_first,
+        )
+        if _is_wide(product, structure, tuple(passes), back):
+            structure = replace(structure, is_wide=True)
+        yield Direct(product, structure, tuple(passes), shared, back, lines)
     pairs = Sharing(product.n_rows // 2, product.n_rows // 2, 1)
     if (
         kit == ONE_COLUMN

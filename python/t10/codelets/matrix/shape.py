@@ -120,10 +120,10 @@ class Structure:
 
     `begin` and `add` are the accesses of the row loops that begin from zero and that add, None where there is none;
     where there are both, a word tells how sums begin. `has_segments` where rows are not evenly spaced; `has_few` where
-    a loop may have fewer rows than the pipeline takes, `has_idle` where the last workers have none instead; `overlaps`
-    where the last block of columns reaches back; `is_wide` where loops that add load the first partials 16 bytes at a
-    time; `end` is the access of the loop that rounds sums of several blocks, which begin and are added to in a place of
-    their own; `has_first` where sums begin with a row of partials, which are brought into scratch memory.
+    a loop may have fewer rows than the pipeline takes; `overlaps` where the last block of columns reaches back;
+    `is_wide` where loops that add load the first partials 16 bytes at a time; `end` is the access of the loop that
+    rounds sums of several blocks, which begin and are added to in a place of their own; `has_first` where sums begin
+    with a row of partials, which are brought into scratch memory.
     """
 
     engine: Engine
@@ -138,7 +138,6 @@ class Structure:
     is_wide: bool = False
     end: Access | None = None
     has_first: bool = False
-    has_idle: bool = False
 
     @property
     def accesses(self) -> frozenset[Access]:
@@ -183,8 +182,7 @@ class Structure:
     @property
     def name(self) -> str:
         """Return the codelet's name."""
-        spaced = "segments" if self.has_segments else "rows"
-        rows = ("few" if self.has_few else "idle" if self.has_idle else "") + spaced
+        rows = ("few" if self.has_few else "") + ("segments" if self.has_segments else "rows")
         parts = ["Matrix", self.engine.name, f"k{self.kit.name}", rows]
         parts += [self.stage.name] if self.stage else []
         parts += [f"{'first' if self.has_first else 'begin'}_{self.begin}"] if self.begin else []
@@ -196,7 +194,6 @@ class Structure:
     def words(self) -> tuple[str, ...]:
         """Return the names of the vertex's words in order."""
         names = ["x", "w", "out", "w_row", "share", "rest", "x_row", "out_row"]
-        names += ["workers"] if self.has_idle else []
         names += ["pace"] if self.has_pace else []
         names += ["adds"] if self.has_both else []
         names += ["sums"] if self.engine.rounding else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from t10.codelets.matrix.product import ProductLoop
@@ -17,35 +17,20 @@ SHARINGS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """`n` rows in segments of `length`, dealt out to the first `workers` in units of `unit` rows."""
+    """`n` rows in segments of `length`, dealt out in units of `unit` rows."""
 
     n: int
     length: int
     unit: int
-    workers: int = N_WORKERS
 
     def worker_loops(self) -> tuple[tuple[int, ...], ...]:
-        """Return the rows of every loop of every worker that has any to do."""
-        return _worker_loops(self)
-
-    def with_least_rows(self, least: int) -> Sharing:
-        """Return rows evenly spaced dealt out to so few workers, two or more, that each has `least` or more of them.
-
-        With fewer the pipeline is not filled: two rows may take longer than three do in it.
-        """
-        workers = min(self.n // least, self.workers)
-        are_many = workers > 1 and self.n > self.workers
-        return replace(self, workers=workers) if are_many and self.length == self.n else self
+        """Return the rows of every loop of every worker."""
+        return _worker_loops(self.n, self.length, self.unit)
 
     @property
     def least_rows(self) -> int:
         """Return the rows of the shortest loop, 0 where a worker has none."""
         return min(min(loops, default=0) for loops in self.worker_loops())
-
-    @property
-    def share(self) -> tuple[int, int]:
-        """Return the units of a worker, and how many workers have one more."""
-        return divmod(self.n // self.unit, self.workers)
 
     @property
     def most_rows(self) -> int:
@@ -68,11 +53,11 @@ class Sharing:
 
 
 @lru_cache(maxsize=SHARINGS)
-def _worker_loops(shared: Sharing) -> tuple[tuple[int, ...], ...]:
+def _worker_loops(n: int, length: int, unit: int) -> tuple[tuple[int, ...], ...]:
     """Return `Sharing.worker_loops`."""
-    (share, rest), length, unit = shared.share, shared.length, shared.unit
+    share, rest = divmod(n // unit, N_WORKERS)
     result: list[tuple[int, ...]] = []
-    for worker in range(shared.workers):
+    for worker in range(N_WORKERS):
         start = (worker * share + min(worker, rest)) * unit
         left = (share + (worker < rest)) * unit
         loops: list[int] = []

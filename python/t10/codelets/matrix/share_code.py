@@ -13,10 +13,7 @@ where sums have room of their own."""
 
 
 def share_code(code: WorkerCode, structure: Structure, share: str = "share", rest: str = "rest") -> None:
-    """Add the worker's share of the units of rows: how many to $m2, the first to $m4; $m8 holds the vertex's words.
-
-    Only rows are kept from workers that are to have none.
-    """
+    """Add the worker's share of the units of rows: how many to $m2, the first to $m4; $m8 holds the vertex's words."""
     code.op("get $m6, $WSR")
     code.op("and $m6, $m6, 7")
     code.op(f"ld32 $m4, $m8, $mzero, {structure.word(share)}")
@@ -26,10 +23,6 @@ def share_code(code: WorkerCode, structure: Structure, share: str = "share", res
     code.op("min $m5, $m6, $m5")
     code.op("mul $m4, $m6, $m4")
     code.op("add $m4, $m4, $m5")
-    if structure.has_idle and share == "share":
-        code.op(f"ld32 $m5, $m8, $mzero, {structure.word('workers')}")
-        code.op("cmpult $m5, $m6, $m5")
-        code.op("mul $m2, $m2, $m5")
 
 
 def segments_code(code: WorkerCode, structure: Structure) -> None:

@@ -151,20 +151,13 @@ class _Rows:
 
     def _wide_loop(self, code: WorkerCode) -> None:
         """Add the loop that adds, with a wide start; the input's address is found meanwhile, or is there already."""
-        stream, is_idle = self._stream(adds=True), "brneg $m11, .Lidle_add"
-        if self.structure.has_idle:
-            code.op(is_idle)
+        stream = self._stream(adds=True)
         stream.write_wide_start(code, "$m1", "bri .Ladd")
         code.label(".Lnext")
-        if self.structure.has_idle:
-            code.op(is_idle)
         stream.write_wide_start(code, "$m1", "add $m6, $mvertex_base, $m0")
         code.label(".Ladd")
         stream.write(code, "tapack $m4:5, $m6, $m7, $m1")
         code.op("exitz $mzero")
-        if self.structure.has_idle:
-            code.label(".Lidle_add")
-            code.op("exitz $mzero")
 
     def _stream(self, *, adds: bool) -> Stream:
         access = self.structure.add if adds else self.structure.begin
@@ -182,21 +175,19 @@ class _Rows:
 
     def _loop(self, code: WorkerCode, *, adds: bool) -> None:
         stream = self._row_loop(adds=adds)
-        n, structure = "_add" if adds else "", self.structure
+        n = "_add" if adds else ""
+        label = f".Lfew{n}"
         count = stream.registers.count
         if count == "$m2" and not self._keeps_count:
             code.op(f"add $m2, $m11, {self._least() - stream.least_rows}")
-        if structure.has_few or structure.has_idle:
-            code.op(f"brneg {count}, .L{'few' if structure.has_few else 'idle'}{n}")
+        if self.structure.has_few:
+            code.op(f"brneg {count}, {label}")
         partials = "$m8" if self.structure.has_first and not adds else "$m1"
         self._point(code, stream, partials)
         stream.write(code)
         code.op("exitz $mzero")
-        if structure.has_few:
+        if self.structure.has_few:
             self._few(code, stream, n, partials)
-        elif structure.has_idle:
-            code.label(f".Lidle{n}")
-            code.op("exitz $mzero")
 
     def _point(self, code: WorkerCode, stream: Stream | Twin, partials: str) -> None:
         """Set the pointers of a row loop."""

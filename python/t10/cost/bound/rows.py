@@ -130,20 +130,15 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
     ]
     shortest = adds[0].shortest
     is_few = least < chosen(is_many, shortest, 2)
-    wide = chosen(both(stores == engine.phases, columns % (2 * engine.per_store) == 0), WIDE, 0)
+    rest = chosen(is_few, 1, chosen(stores == engine.phases, -WIDE, 0))
     few_rows = chosen(most < shortest, most, chosen(least < shortest, least, 0))
     few = FEW_ADD + adds[0].single * few_rows
     begin_slots = chosen(most < 2, FEW_BEGIN - 3 + begin.single, BEGIN + begin.fixed + begin.each * most)
-    many = NEXT + np.minimum(*(add.fixed + add.each * most for add in adds))
-    add_slots = chosen(most < shortest, few, np.maximum(few, many + chosen(is_few, 1, -wide)))
-    # Some of the workers may take all of few rows, so many that each has a pipeline.
-    is_idle = both(rows.n > N_WORKERS, rows.n < N_WORKERS * shortest)
-    busy = shortest + np.minimum(rows.n % shortest, 1)
-    alone = NEXT + 1 + np.minimum(*(add.fixed + add.each * busy for add in adds)) - wide
-    add_slots = chosen(is_idle, np.minimum(add_slots, alone), add_slots)
+    many = np.minimum(*(add.fixed + add.each * most for add in adds))
+    add_slots = chosen(most < shortest, few, np.maximum(few, NEXT + many + rest))
     setup = SETUP
     # One column of f32 goes by twos where it can (`codelets.matrix.twin`).
-    is_even = both(rows.n % N_WORKERS == 0, np.logical_not(is_idle))
+    is_even = rows.n % N_WORKERS == 0
     if engine.phases == BLOCK_WORDS and engine.per_store == 2:
         is_twin = columns == 1
         twins = chosen(is_twin, TWINS, 2 * FAR_APART) * most // 2 + (BEGIN + TWIN_BEGIN)
@@ -152,7 +147,7 @@ def launches(engine: Engine, rows: Rows, columns: Column, kit: Column, is_many: 
         is_even = is_even > is_twin
     # A pipeline of two rows takes as long as a single row, but for the steps beyond four.
     apart = chosen(least > 1, engine.phases, chosen(least == 1, engine.phases - 4, FAR_APART))
-    spread = chosen(is_even, 0, chosen(either(is_plain, is_idle), FAR_APART, apart))
+    spread = chosen(is_even, 0, chosen(is_plain, FAR_APART, apart))
     if len(rows.loops) == 1:
         return Launches(begin_slots, add_slots, setup, FIRST, is_even, spread)
     has_segments = rows.has_segments
@@ -192,12 +187,10 @@ def _add_loop(
     Of plain pointers every access takes a bundle; where only the input is far, partials and results still share theirs.
     """
     paired = np.maximum(np.maximum(2 * stores, stores + steps - 2), steps)
-    plain = kit + chosen(is_word, 2 * accesses, chosen(stores == steps, steps, 2 * stores))
-    each = chosen(is_plain, np.maximum(plain, steps + 1), chosen(is_banked, steps, paired))
+    plain = kit + chosen(is_word, 2 * accesses, np.minimum(2 * stores, steps))
+    each = chosen(is_plain, plain, chosen(is_banked, steps, paired))
     banked = steps + 2 + np.minimum(2 * stores, stores + 2)
-    # What of a row waits for the one behind it is less where it has more to store.
-    plain_fixed = 1 + np.minimum(2 * (steps - stores), 5 if steps == BLOCK_WORDS else steps)
-    fixed = chosen(is_plain, plain_fixed, chosen(is_banked, banked, 4 * steps + 1 + 2 * stores - 3 * each))
+    fixed = chosen(is_plain, 1, chosen(is_banked, banked, 4 * steps + 1 + 2 * stores - 3 * each))
     return Loop(each, fixed, 2 * steps + 3 + 2 * accesses - stores, chosen(stores < 3, 4, 3))
 
 
