@@ -22,6 +22,7 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.laid_out import LayoutOperators, reads_all, seen_operand
 from t10.core.schedule import ModulePlan, ValueLayout
 from t10.cost import IpuCostModel
+from t10.plan.assemble import context_of, read_layouts
 from t10.plan.memory.levels import replica_count
 from t10.plan.movement.arrivals import Mover
 from t10.plan.schedule import sum_of_cycles
@@ -186,6 +187,19 @@ def test_a_second_chip_behind_a_slow_link_makes_a_padded_convolution_no_slower(t
     alone, both = planned(path, 1), planned(path, 2)
     assert sum_of_cycles(both) <= sum_of_cycles(alone)
     assert {layout.n_cores for layout in both.input_layouts} == {5}
+
+
+def test_windows_are_stored_where_a_core_has_room_for_their_halos(tmp_path: Path) -> None:
+    chip = load_chip("test-64")
+    plan = t10.compile(convolving(tmp_path), chip="test-64").plan
+    value, active = plan.graph.inputs[0], plan.operators[0].active.plan
+
+    def kind(sram_bytes: int) -> str:
+        small = chip.model_copy(update={"sram_bytes": sram_bytes})
+        context = context_of(plan.graph, small, COST)
+        return read_layouts(context, 0, active, is_compared=False)[value.name].kind
+
+    assert [kind(chip.reserved_bytes + kib * 1024) for kib in (9, 64)] == ["linear", "operand"]
 
 
 def test_what_is_read_in_parts_lies_near_its_reader(tmp_path: Path) -> None:
