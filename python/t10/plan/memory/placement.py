@@ -43,8 +43,10 @@ SHIFTS = 32
 """Places within two memory elements at which the bytes for what does not live always are tried to begin."""
 MOST_FILLED = 8
 """Of them those that are filled with all blocks: typical ones break least."""
-MOST_MOVED = 4
-"""Closest packings whose single blocks move to where they grant more."""
+MOST_MOVED = 6
+"""Closest packings whose single blocks move to where they grant more, and then change places."""
+GOOD_ENOUGH = 100
+"""Cycles that broken wishes may take: then no other packing is repacked."""
 KEPT_PLACEMENTS = 4
 
 
@@ -142,10 +144,17 @@ class _Placing:
 
     def starts(self) -> Ints:
         """Return where every block begins."""
-        return self._repacked(self._tried())
+        first, *others = self._tried()
+        best = self._repacked(first)
+        # Which starts break least once repacked is not known before. Many blocks are repacked once: it takes long.
+        for starts in others if len(best) <= MOST_REORDERED else ():
+            if self.penalty(best) <= GOOD_ENOUGH:
+                break
+            best = min(best, self._repacked(starts), key=self.penalty)
+        return best
 
-    def _tried(self) -> Ints:
-        """Return the best starts found by placing and moving one block at a time."""
+    def _tried(self) -> list[Ints]:
+        """Return starts found by placing and moving one block at a time, those that break least first."""
         greedy: Ints | None = None
         # What lives for a while takes little: one small part of the interleaved region serves all of it.
         passing = np.where(live_always(self.first, self.last), 0, self.size.sum(initial=0)) + self.size
@@ -155,12 +164,14 @@ class _Placing:
                 found = self._moved(found)
                 greedy = found if greedy is None else min(greedy, found, key=self.penalty)
                 if not self.penalty(greedy):
-                    return greedy
+                    return [greedy]
         stacked = self._stacked()
-        if (stacked + self.size).max(initial=0) <= self.top:
-            stacked = self._moved(stacked if greedy is not None else self._reordered(stacked))
-            return stacked if greedy is None else min(greedy, stacked, key=self.penalty)
-        return stacked if greedy is None else greedy
+        if (stacked[0] + self.size).max(initial=0) > self.top:
+            return stacked[:1] if greedy is None else [greedy]
+        if greedy is None:
+            stacked = [self._reordered(stacked[0]), *stacked[1:]]
+        found = [self._moved(starts) for starts in stacked]
+        return sorted(found if greedy is None else [greedy, *found], key=self.penalty)
 
     def _greedy(self, rank: Ints, starts: Ints | None = None, blocks: Ints | None = None) -> Ints | None:
         """Return starts where every block in turn, the highest rank first, takes its best free bytes.
@@ -185,8 +196,8 @@ class _Placing:
         self.blocks.repack(repacked, MOST_TRIES)
         return repacked
 
-    def _stacked(self) -> Ints:
-        """Return the closest packing, with those that live always in the best order found, below and above the rest.
+    def _stacked(self) -> list[Ints]:
+        """Return the closest packings, with those that live always in the best orders found, below and above the rest.
 
         The rest lies as packed, or each where it grants most wishes in the bytes that are left.
         """
@@ -204,7 +215,7 @@ class _Placing:
         ]
         best = min(found, key=self.penalty)
         if not self.penalty(best) or (best + self.size).max(initial=0) > self.top:
-            return best
+            return [best]
         tried: list[tuple[int, Ints]] = []
         typical = self._typical(always)
         for around, hole in self._around_holes(stack, self.top - self.bottom - below):
@@ -217,7 +228,8 @@ class _Placing:
         tried.sort(key=lambda each: each[0])
         filled = [self._greedy(self.size, starts) for _, starts in tried[:MOST_FILLED]]
         moved = [self._moved(starts) for starts in sorted(found, key=self.penalty)[:MOST_MOVED]]
-        return min([*(starts for starts in filled if starts is not None), *moved], key=self.penalty)
+        filled = sorted((starts for starts in filled if starts is not None), key=self.penalty)
+        return sorted([*filled[:1], *moved], key=self.penalty)
 
     def _typical(self, always: Bools) -> Ints:
         """Return the blocks alive in some moments, the first of each with so many bytes in so many blocks."""
@@ -235,13 +247,13 @@ class _Placing:
         enough room for it.
         """
         plain = max(0, self.plain - self.bottom)
-        few = float(self.paired[stack].mean())
         for n_plain in sorted({plain, max(0, plain - room)}, reverse=True):
             low, high = self._parted(stack, n_plain)
             if n_plain == plain:
-                # What wishes more than others to be apart from the rest stays below.
-                for above in self._sums([b for b in high if self.paired[b] <= few]):
-                    below = [*low, *(b for b in high if b not in above)]
+                # What wishes least to be apart from the rest lies next to the hole.
+                calm = sorted(high, key=lambda b: (self.paired[b], b))
+                for above in self._sums(calm):
+                    below = [*low, *(b for b in reversed(calm) if b not in above)]
                     arranged = self._arranged([*below, *above], len(below), np.zeros_like(self.size), room)
                     yield arranged, self.bottom + int(self.size[below].sum())
                     yield from self._lifted(arranged, np.array(below, np.int64), room)
