@@ -200,6 +200,23 @@ def test_what_makes_whole_words_at_the_receiver_is_gathered_in_its_order():
     assert back.copy_cycles < spread.copy_cycles - CHIP.copy_launch_cycles
 
 
+def test_millions_of_pieces_are_gathered_in_the_order_of_their_receiver_too():
+    """A decoding layer turned in rows of halves, 7.5 million pieces, was timed as if all of them were scattered."""
+    n_pieces = 1_200
+    rows = [
+        [0, source, 0, target, source * n_pieces * 2, 2, n_pieces, 4, 2]
+        for target in range(N_TILES)
+        for source in range(N_TILES)
+        if source != target
+    ]
+    assert n_pieces * len(rows) > 1 << 22
+    alone = timed([row for row in rows if row[1] == 0])
+    time = timed(rows)
+    assert time.copy_cycles == alone.copy_cycles
+    assert time.inside_cycles[:, 1].max() == 0
+    assert time.n_transfers == N_TILES
+
+
 def test_whole_words_within_a_piece_travel_as_words():
     """Rows of 37 f16 become rows of 40: 18 words each as they are, and all that is behind them packed."""
     rows = timed([[0, 0, 0, 1, 0, 74, 16, 80, 80]])

@@ -30,7 +30,7 @@ struct ExchangeRates {
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
 constexpr std::int64_t ROW_EIGHTHS = 4 * EIGHTH, RAGGED_EIGHTHS = 4 * EIGHTH;
-constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 22;
+constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 24;  // half a gigabyte, seconds
 
 // Of where a piece comes from, the bits from here on number its variable: a piece lies in one.
 constexpr int VARIABLE_SHIFT = 40;
@@ -109,8 +109,8 @@ class TransferMaker {
     std::int64_t n_pieces = 0;
     for (std::int64_t i = 0; i < n_runs; ++i) n_pieces += runs[i].count;
     const bool is_cut = n_pieces <= MOST_PIECES;
-    std::vector<std::vector<Piece>> by_source(n_tiles_);
     std::map<std::vector<std::int64_t>, std::vector<std::int32_t>> whole;
+    std::vector<std::vector<std::int32_t>> by_source(n_tiles_);
     for (std::int64_t i = 0; i < n_runs; ++i) {
       const Run &run = runs[i];
       const std::int64_t from = source_offsets[run.source] + run.source_offset, to = target_offset + run.target_offset;
@@ -125,20 +125,10 @@ class TransferMaker {
         continue;
       }
       made_.crossing_bytes += std::int64_t(run.n_bytes) * run.count;
-      if (!is_cut) {
+      if (is_cut) {
+        by_source[run.source_tile].push_back(std::int32_t(i));
+      } else {
         whole[{run.source_tile, from, run.n_bytes, run.count, run.source_step}].push_back(std::int32_t(i));
-        continue;
-      }
-      auto &pieces = by_source[run.source_tile];
-      for (std::int64_t k = 0; k < run.count; ++k) {
-        const std::int64_t at = run.source_offset + k * std::int64_t(run.source_step);
-        const Piece piece{run.source_tile, run.target_tile, (std::int64_t(run.source) << VARIABLE_SHIFT) + at,
-                          to + k * run.target_step, run.n_bytes};
-        if (!pieces.empty() && continues(pieces.back(), piece)) {
-          pieces.back().n += piece.n;
-        } else {
-          pieces.push_back(piece);
-        }
       }
     }
     for (std::int64_t i = 0; i < n_fills; ++i) {
@@ -146,7 +136,7 @@ class TransferMaker {
       const std::int64_t at = target_offset + fill.offset;  // A constant has no place: as if it came from such a one.
       made_.after[fill.tile] += copy_eighths(rates_, at, at, fill.n_bytes, fill.count, fill.step, fill.step);
     }
-    for (const auto &pieces : by_source) cut(parts_of(pieces));
+    for (const auto &numbers : by_source) cut(parts_of(pieces_of(runs, numbers, target_offset)));
     for (const auto &[key, rows] : whole) send_whole(runs, rows, source_offsets, target_offset);
     land();
     for (Draft &each : drafts_) finish(each);
@@ -159,6 +149,26 @@ class TransferMaker {
   // Where a piece lies, counted from the begin of the memory.
   std::int64_t address(std::int64_t from) const {
     return sources_[from >> VARIABLE_SHIFT] + (from & ((std::int64_t{1} << VARIABLE_SHIFT) - 1));
+  }
+
+  // The pieces of one tile's runs; those that go on where the last one ended are one with it.
+  static std::vector<Piece> pieces_of(const Run *runs, const std::vector<std::int32_t> &numbers,
+                                      std::int64_t target_offset) {
+    std::vector<Piece> pieces;
+    for (const std::int32_t number : numbers) {
+      const Run &run = runs[number];
+      for (std::int64_t k = 0; k < run.count; ++k) {
+        const std::int64_t at = run.source_offset + k * std::int64_t(run.source_step);
+        const Piece piece{run.source_tile, run.target_tile, (std::int64_t(run.source) << VARIABLE_SHIFT) + at,
+                          target_offset + run.target_offset + k * run.target_step, run.n_bytes};
+        if (!pieces.empty() && continues(pieces.back(), piece)) {
+          pieces.back().n += piece.n;
+        } else {
+          pieces.push_back(piece);
+        }
+      }
+    }
+    return pieces;
   }
 
   static bool continues(const Piece &last, const Piece &next) {
