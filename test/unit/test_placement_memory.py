@@ -293,10 +293,8 @@ def test_a_layer_beside_its_program_loses_little(cut_bytes: int, free_bytes: int
 
     Where no byte is free, the first packing loses 1,383.
     """
-    layer, chip = (
-        json.loads((Path(__file__).parent / "Inputs" / "decode-layer.json").read_text()),
-        load_chip("ipu-mk2"),
-    )
+    layer = json.loads((Path(__file__).parent / "Inputs" / "decode-layer.json").read_text())
+    chip = load_chip("ipu-mk2")
     requests = tuple(
         Request(name, size - cut_bytes * name.startswith("input:past"), *rest)
         for name, size, *rest in layer["requests"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from time import process_time
 
 import numpy as np
 import pytest
@@ -215,6 +216,15 @@ def test_millions_of_pieces_are_gathered_in_the_order_of_their_receiver_too():
     assert time.copy_cycles == alone.copy_cycles
     assert time.inside_cycles[:, 1].max() == 0
     assert time.n_transfers == N_TILES
+
+
+def test_a_word_that_a_tile_wants_at_many_places_is_timed_in_a_moment():
+    n_places = 100_000  # compared with each other, they would take a minute
+    begin = process_time()
+    taken = timed([[0, 0, 0, 1, 0, 4, n_places, 0, 4]])
+    assert process_time() - begin < 10
+    assert taken.n_transfers == 1
+    assert taken.transfer_cycles >= n_places * (1 + CHIP.fragment_cycles)
 
 
 def test_whole_words_within_a_piece_travel_as_words():

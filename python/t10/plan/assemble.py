@@ -44,8 +44,8 @@ LEAST_USED = 0.95
 """The part of all cores that have some of an input, at least, where each has whole rows of it."""
 SMALL_PART = 256
 """A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
-MORE_SHARE, MORE_ROOM = 4, 64
-"""To lie as it is read, an input may take more than its even share of a core: this part of it, or of the memory."""
+SHARE_PART, ROOM_PART = 4, 64
+"""To lie as it is read, an input may take more than its share: this part of it or of the memory, whichever is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ def _read_layout(
         n_bytes = chunk_slots(operand_slots(spec, plan, number), scatter) * size
         share = -(-prod(value.shape) * size // plan.n_cores)
         rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
-        if rotates or n_bytes - share > max(share // MORE_SHARE, chip.capacity_bytes // MORE_ROOM):
+        if rotates or n_bytes - share > max(share // SHARE_PART, chip.capacity_bytes // ROOM_PART):
             return even
     as_read = ValueLayout(
         kind="operand",

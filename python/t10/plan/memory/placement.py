@@ -1,9 +1,9 @@
 """Placement: addresses of buffers without overlap of live ranges, in separate memory elements if that is faster.
 
 A greedy start places the largest buffer first, or that with the most wishes, or all that do not live always, where it
-grants most. If it does not fit or breaks wishes, the closest packing (`plan.memory.allocation`) is a second start, with
-the buffers of the whole program stacked below and above the others. Then single buffers move to where they grant more,
-and in full memory some change places.
+grants most. If it does not fit or breaks wishes, the closest packing (`plan.memory.allocation`) gives others, with the
+buffers of the whole program stacked below and above the rest. Then single buffers move to where they grant more, and in
+full memory some change places; what breaks least in the end is taken.
 Addresses are those of the device.
 """
 
@@ -35,6 +35,7 @@ from t10.plan.memory.packing import first_fit
 MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
+"""Blocks of which several orders and several packings are tried."""
 MOST_FITTED = 20_000
 """Blocks that are placed by first fit to try other orders, all tries together."""
 MOST_TRIES = 10_000
@@ -44,9 +45,11 @@ SHIFTS = 32
 MOST_FILLED = 8
 """Of them those that are filled with all blocks: typical ones break least."""
 MOST_MOVED = 6
-"""Closest packings whose single blocks move to where they grant more, and then change places."""
+"""Closest packings whose single blocks move to where they grant more."""
 GOOD_ENOUGH = 100
 """Cycles that broken wishes may take: then no other packing is repacked."""
+MOST_IN_VAIN = 4
+"""Packings that are repacked one after the other without being better than the best."""
 KEPT_PLACEMENTS = 4
 
 
@@ -145,12 +148,14 @@ class _Placing:
     def starts(self) -> Ints:
         """Return where every block begins."""
         first, *others = self._tried()
-        best = self._repacked(first)
+        best, n_in_vain = self._repacked(first), 0
         # Which starts break least once repacked is not known before. Many blocks are repacked once: it takes long.
         for starts in others if len(best) <= MOST_REORDERED else ():
-            if self.penalty(best) <= GOOD_ENOUGH:
+            if self.penalty(best) <= GOOD_ENOUGH or n_in_vain >= MOST_IN_VAIN:
                 break
-            best = min(best, self._repacked(starts), key=self.penalty)
+            found = self._repacked(starts)
+            is_better = self.penalty(found) < self.penalty(best)
+            best, n_in_vain = (found, 0) if is_better else (best, n_in_vain + 1)
         return best
 
     def _tried(self) -> list[Ints]:
@@ -201,9 +206,10 @@ class _Placing:
 
         The rest lies as packed, or each where it grants most wishes in the bytes that are left.
         """
-        tight = packed(self.first, self.last, self.size)
         always = live_always(self.first, self.last)
         below = int(self.size[always].sum())
+        # What has no bytes lies at 0 there.
+        tight = np.maximum(packed(self.first, self.last, self.size), np.where(always, 0, below))
         height = int((tight + self.size)[~always].max(initial=below)) - below
         # What wishes for nothing alone may lie in the region that is not interleaved.
         stack = sorted(np.flatnonzero(always).tolist(), key=lambda b: (self.alone[b] / self.size[b], b))

@@ -30,7 +30,7 @@ struct ExchangeRates {
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle
 constexpr std::int64_t ROW_EIGHTHS = 4 * EIGHTH, RAGGED_EIGHTHS = 4 * EIGHTH;
-constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 24;  // half a gigabyte, seconds
+constexpr std::int64_t MOST_PIECES = std::int64_t(1) << 24;  // half a gigabyte, two where one tile sends all; seconds
 
 // Of where a piece comes from, the bits from here on number its variable: a piece lies in one.
 constexpr int VARIABLE_SHIFT = 40;
@@ -211,28 +211,33 @@ class TransferMaker {
                                   [&](std::size_t i) { return pieces[i].from + pieces[i].n <= begin; }),
                    active.end());
       while (next < pieces.size() && pieces[next].from <= begin) active.push_back(next++);
-      std::vector<std::size_t> waiting = active;
-      while (!waiting.empty()) add_segment(pieces, waiting, begin, end, numbers);
+      for (const std::vector<std::size_t> &round : rounds_of(pieces, active)) add_segment(pieces, round, begin, end, numbers);
     }
   }
 
-  // Send a segment to all tiles that wait for it; those that want it at several places wait for the next time.
-  void add_segment(const std::vector<Piece> &pieces, std::vector<std::size_t> &waiting, std::int64_t begin,
+  // The pieces that want a segment, by target, in rounds: a tile that wants it at several places gets it as often.
+  static std::vector<std::vector<std::size_t>> rounds_of(const std::vector<Piece> &pieces, std::vector<std::size_t> active) {
+    std::stable_sort(active.begin(), active.end(),
+                     [&](std::size_t a, std::size_t b) { return pieces[a].target < pieces[b].target; });
+    std::vector<std::vector<std::size_t>> rounds;
+    std::size_t round = 0;
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      round = i > 0 && pieces[active[i]].target == pieces[active[i - 1]].target ? round + 1 : 0;
+      if (round == rounds.size()) rounds.emplace_back();
+      rounds[round].push_back(active[i]);
+    }
+    return rounds;
+  }
+
+  // Send a segment to the tiles of one round.
+  void add_segment(const std::vector<Piece> &pieces, const std::vector<std::size_t> &active, std::int64_t begin,
                    std::int64_t end, std::map<std::vector<std::int32_t>, std::size_t> &numbers) {
     std::vector<std::int32_t> targets;
-    std::vector<std::size_t> active, again;
     bool is_words = true;
-    for (const std::size_t i : waiting) {
-      const auto place = std::lower_bound(targets.begin(), targets.end(), pieces[i].target);
-      if (place != targets.end() && *place == pieces[i].target) {
-        again.push_back(i);
-        continue;
-      }
-      targets.insert(place, pieces[i].target);
-      active.push_back(i);
+    for (const std::size_t i : active) {
+      targets.push_back(pieces[i].target);
       is_words = is_words && pieces[i].is_words();
     }
-    waiting.swap(again);
     const auto [found, is_new] = numbers.try_emplace(targets, drafts_.size());
     if (is_new) {
       drafts_.emplace_back();
