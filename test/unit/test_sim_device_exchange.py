@@ -14,7 +14,7 @@ from t10.chip import ChipSpec, load_chip
 from t10.chip.levels import Level
 from t10.core.device import Copy, CopyKind, Pattern, Variable
 from t10.core.loads import phase_loads
-from t10.cost.exchange import exchange_rates
+from t10.cost.exchange import exchange_rates, phase_cycles
 from t10.cost.ipu import IpuCostModel
 from t10.errors import VerifyError
 from t10.sim.device.exchange import LoadedCopy, check
@@ -216,6 +216,12 @@ def test_millions_of_pieces_are_gathered_in_the_order_of_their_receiver_too():
     assert time.copy_cycles == alone.copy_cycles
     assert time.inside_cycles[:, 1].max() == 0
     assert time.n_transfers == N_TILES
+    _, source, _, target, to, *_ = np.array(rows, np.int32).T[:, :, None]
+    each = np.arange(n_pieces, dtype=np.int32)
+    columns = np.broadcast_arrays(np.int32(0), source, 2 * each, target, to // 2 + each, np.int32(1))
+    moves = np.ascontiguousarray(np.stack(columns, axis=-1).reshape(-1, 6))
+    loads = phase_loads(moves, np.zeros((0, 4), np.int32), N_TILES, 2, exchange_rates(CHIP))
+    assert phase_cycles(CHIP, loads) == time.cycles
 
 
 def test_a_word_that_a_tile_wants_at_many_places_is_timed_in_a_moment():
