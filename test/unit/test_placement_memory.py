@@ -293,6 +293,17 @@ def test_a_layer_beside_its_program_loses_little(cut_bytes: int, free_bytes: int
 
     Where no byte is free, the first packing loses 1,383.
     """
+    assert _lost_beside_program(cut_bytes, free_bytes) <= most_lost
+
+
+def test_of_many_blocks_a_second_packing_is_made_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that breaks least at first, repacked, loses 993 and more."""
+    monkeypatch.setattr("t10.plan.memory.placement.MOST_REORDERED", 0)
+    assert _lost_beside_program(10_528, 0) <= 200
+
+
+def _lost_beside_program(cut_bytes: int, free_bytes: int) -> int:
+    """Return the weight of broken wishes of the layer, so many bytes less of its caches and so many bytes free."""
     layer = json.loads((Path(__file__).parent / "Inputs" / "decode-layer.json").read_text())
     chip = load_chip("ipu-mk2")
     requests = tuple(
@@ -303,7 +314,7 @@ def test_a_layer_beside_its_program_loses_little(cut_bytes: int, free_bytes: int
     bottom = chip.data_end_bytes - int(live_bytes(requests).max()) - free_bytes
     buffers = placed_buffers(requests, wishes, chip, bottom)
     assert max(buffer.address_bytes + buffer.size_bytes for buffer in buffers) <= chip.data_end_bytes
-    assert sum(wish.weight for wish in broken(wishes, requests, buffers, chip)) <= most_lost
+    return sum(wish.weight for wish in broken(wishes, requests, buffers, chip))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -35,7 +35,7 @@ from t10.plan.memory.packing import first_fit
 MOVING_ROUNDS = 3
 MOST_LARGE = 8
 MOST_REORDERED = 400
-"""Blocks of which several orders and several packings are tried."""
+"""Blocks of which several orders and many packings are tried."""
 MOST_FITTED = 20_000
 """Blocks that are placed by first fit to try other orders, all tries together."""
 MOST_TRIES = 10_000
@@ -49,7 +49,7 @@ MOST_MOVED = 6
 GOOD_ENOUGH = 100
 """Cycles that broken wishes may take: then no other packing is repacked."""
 MOST_IN_VAIN = 4
-"""Packings that are repacked one after the other without being better than the best."""
+"""Packings that are repacked one after the other without being better than the best; of many blocks one."""
 KEPT_PLACEMENTS = 4
 
 
@@ -149,9 +149,10 @@ class _Placing:
         """Return where every block begins."""
         first, *others = self._tried()
         best, n_in_vain = self._repacked(first), 0
-        # Which starts break least once repacked is not known before. Many blocks are repacked once: it takes long.
-        for starts in others if len(best) <= MOST_REORDERED else ():
-            if self.penalty(best) <= GOOD_ENOUGH or n_in_vain >= MOST_IN_VAIN:
+        most_in_vain = MOST_IN_VAIN if len(best) <= MOST_REORDERED else 1
+        # Which starts break least once repacked is not known before.
+        for starts in others:
+            if self.penalty(best) <= GOOD_ENOUGH or n_in_vain >= most_in_vain:
                 break
             found = self._repacked(starts)
             is_better = self.penalty(found) < self.penalty(best)
