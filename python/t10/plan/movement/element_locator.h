@@ -251,20 +251,33 @@ class ElementLocator {
     const Int n_entries = n_copies * partition_->n_elements;
     core_.assign(static_cast<std::size_t>(n_entries), -1);
     slot_.assign(static_cast<std::size_t>(n_entries), -1);
-    for (Int core = 0; core < partition_->n_cores; ++core) {
-      const auto at = static_cast<std::size_t>(core);
-      const Int first_slot = chunk_of_core_[at] * n_slots;
-      const Int first_entry = copy_of_core_[at] * partition_->n_elements;
-      partition_->walk(core, [&](Int slot, Int element, Int length) {
-        for (Int i = std::max<Int>(0, first_slot - slot); i < length && slot + i < first_slot + n_slots; ++i) {
-          const auto entry = static_cast<std::size_t>(first_entry + element + i);
-          if (core_[entry] >= 0) continue;
-          core_[entry] = static_cast<std::int32_t>(core);
-          slot_[entry] = static_cast<std::int32_t>(slot + i - first_slot);
+    for (std::size_t group = 0; group < partition_->groups.size(); ++group)
+      partition_->walk(partition_->groups.begin(group)[0], [&](Int slot, Int element, Int length) {
+        while (length > 0) {
+          const Int chunk = by_chunk_(slot);
+          const Int first = slot - chunk * n_slots;
+          const Int n = std::min(length, n_slots - first);
+          hold_in_chunk(group, chunk, first, element, n);
+          slot += n;
+          element += n;
+          length -= n;
         }
       });
-    }
     kind_ = Kind::kTable;
+  }
+
+  // Notes elements that lie in one chunk of a group's windows, from a slot of that chunk on: in every copy of it.
+  void hold_in_chunk(std::size_t group, Int chunk, Int slot, Int element, Int length) {
+    for (Int rank = chunk; rank < static_cast<Int>(partition_->groups.size(group)); rank += scatter_) {
+      const std::int32_t core = partition_->groups.begin(group)[rank];
+      const auto first = static_cast<std::size_t>(rank / scatter_ * partition_->n_elements + element);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
+        // Of a core, the first slot counts.
+        if (core_[first + i] >= 0 && core_[first + i] <= core) continue;
+        core_[first + i] = core;
+        slot_[first + i] = static_cast<std::int32_t>(slot + static_cast<Int>(i));
+      }
+    }
   }
 
   static constexpr Int kMostCells = Int{1} << 24;
