@@ -10,6 +10,7 @@ Source: min-marginals of the Lagrangian relaxation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -25,6 +26,7 @@ PARTS_AT_REST = (0.7, 0.85, 1.0)
 """Of the bytes that weights may take at rest at most, for which bounds are asked."""
 FURTHER_PARTS = (0.5, 0.25, 0.0)
 """What is asked for where nothing fits with those."""
+ASKING_THREADS = 2
 
 States = tuple[CostedPlan, ...]
 
@@ -56,8 +58,10 @@ def _excess(selection: Selection) -> Floats | None:
     relaxation = relaxation_of(selection)
     most = relaxation.most_idle_bytes()
     for parts in (PARTS_AT_REST, *((part,) for part in FURTHER_PARTS)):
-        asked = [_excess_at(relaxation, selection, int(part * most)) for part in parts if most >= 0]
-        fitting = [each for each in asked if each is not None]
+        idle_bytes = [int(part * most) for part in parts if most >= 0]
+        with ThreadPoolExecutor(ASKING_THREADS) as pool:
+            asked = pool.map(lambda each: _excess_at(relaxation, selection, each), idle_bytes)
+            fitting = [each for each in asked if each is not None]
         if fitting:
             return np.minimum.reduce(fitting)
     return None
