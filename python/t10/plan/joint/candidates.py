@@ -25,7 +25,7 @@ from t10.core.part_lengths import whole_lengths
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs
-from t10.plan.assemble import Context
+from t10.plan.assemble import LEAST_USED, Context
 from t10.plan.fronts.operator_fronts import is_portable
 from t10.plan.fronts.parallel_map import Work, make_all
 from t10.plan.memory.levels import spread_cores
@@ -263,8 +263,9 @@ def candidates_of(
             here = -(
                 -reading.n_elements // spread_cores(reading.n_elements, operand.dtype, context.chip.n_cores)
             )
-            left = np.maximum(reading.wanted - here, 0) // reading.together
-            least += arrival_cycles(context, left, reading, np.ones_like(cores))
+            least += _received_cycles(context, reading, here)
+        elif source == "in windows":
+            least += _received_cycles(context, reading, _kept_elements(spec, operand, rows))
         elif source != "of its own":
             n_received = reading.wanted if source == "viewed" else reading.mean
             fixed += arrival_cycles(context, n_received // reading.together, reading, reading.runs)
@@ -281,6 +282,20 @@ def candidates_of(
     )
 
 
+def _kept_elements(spec: OperatorSpec, operand: Operand, rows: Ints) -> Ints:
+    """Return how many elements a core has at most of an input that lies as its reader's windows do, or evenly."""
+    cores, parts = rows.prod(axis=1), rows[:, sorted(operand.axes)].prod(axis=1)
+    chunks = chunk_slots_many(partition_elements(operand, whole_lengths(spec, rows)), cores // parts)
+    evenly: Ints = np.ceil(prod(operand.shape) / (LEAST_USED * cores)).astype(np.int64)
+    return np.maximum(chunks, evenly + 1)
+
+
+def _received_cycles(context: Context, reading: Reading, kept: Ints | int) -> Ints:
+    """Return about the least that receiving an operand takes where cores have so many elements of it."""
+    left = np.maximum(reading.wanted - kept, 0) // reading.together
+    return arrival_cycles(context, left, reading, np.ones_like(left))
+
+
 def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
     """Return which F_op leave chunks that are slices of the first long dim of a part (see `producer_layouts`)."""
     members = rows[:, list(spec.reduction_axes)].prod(axis=1)
@@ -294,7 +309,7 @@ def leaves_grid(spec: OperatorSpec, rows: Ints) -> Bools:
 
 
 def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, n_beside: int) -> Reading:
-    """Return what an operand needs by candidates; elements of the value only, without padding."""
+    """Return what an operand needs by candidates; elements of the value only, without padding but with gaps."""
     lengths = whole_lengths(spec, rows)
     # Some core has the parts of these numbers; none of them is cut short where there are several.
     starts = (rows - 1) // 2 * lengths
@@ -347,13 +362,10 @@ def _together(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, 
 
 
 def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
-    """Return how many positions of a dim of a tensor windows read that begin at `starts`."""
-    positions = {dim.offset}
-    for term in dim.terms:
-        first, n = int(starts[term.axis]), int(lengths[term.axis])
-        steps = range(term.coefficient * first, term.coefficient * (first + n), term.coefficient)
-        positions = {position + step for position in positions for step in steps}
-    return sum(0 <= position < size for position in positions)
+    """Return how many positions of a dim of a tensor windows hold that begin at `starts`, with gaps between terms."""
+    first = dim.offset + sum(term.coefficient * int(starts[term.axis]) for term in dim.terms)
+    last = first + sum(term.coefficient * (int(lengths[term.axis]) - 1) for term in dim.terms)
+    return max(min(last, size - 1) - max(first, 0) + 1, 0)
 
 
 def arrival_cycles(context: Context, received: Ints, reading: Reading, runs: Ints) -> Ints:

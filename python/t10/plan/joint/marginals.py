@@ -207,7 +207,9 @@ class Marginals:
             is_brought = direct in self._fixed and direct not in self._readers
             if sources[number] == "fixed" and is_brought and number not in context.owned[step]:
                 reader = context.reader_by_input.get(direct)
-                kind = "of its own" if reader is not None and reader.step == step else "even"
+                is_own = reader is not None and reader.step == step
+                is_direct = is_own and reader.number == number and reader.seen is not None
+                kind = "in windows" if is_direct else "of its own" if is_own else "even"
                 found[number] = _Seen(kind, self._view_key(step, operand.name), ())
             if sources[number] != "viewed":
                 continue
