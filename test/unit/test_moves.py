@@ -54,6 +54,34 @@ def test_traffic_is_that_of_the_route(first: int) -> None:
     assert n_counted > PER_TEST * 0.7
 
 
+@pytest.mark.parametrize(
+    ("f_op", "n_chunks"),
+    [
+        ([1, 6, 2, 2, 1, 1, 1], 2),
+        ([1, 6, 2, 2, 1, 1, 1], 6),
+        ([1, 6, 1, 3, 2, 1, 1], 3),
+        ([1, 3, 3, 1, 1, 1, 1], 3),
+    ],
+)
+def test_of_windows_in_chunks_the_first_core_sends_what_several_have(f_op: list[int], n_chunks: int) -> None:
+    spec = specs.conv2d(1, 6, 6, 6, 4, 3, 3, stride=1, pad=1)
+    image = spec.inputs[0]
+    graph = specs.chain_graph("windows", (spec,))
+    layout = ValueLayout(
+        "operand",
+        image.name,
+        prod(f_op),
+        image.dtype,
+        operator=spec.name,
+        operand=0,
+        plan=_placed(spec, f_op),
+        scatter=n_chunks,
+    )
+    for reader in ([1, 6, 2, 2, 1, 1, 1], [1, 2, 6, 1, 2, 1, 1], [1, 1, 2, 3, 1, 3, 1]):
+        case = Arriving(graph, spec, _placed(spec, reader), 0, {image.name: layout})
+        assert native(case) == random_moves.reference_traffic(case, COST.move_rates)
+
+
 def test_inputs_of_an_epilogue_arrive_in_chunks() -> None:
     """Each core receives of a residual what belongs to its chunk of the sum, whatever order the two are stored in."""
     n_cut = 0
