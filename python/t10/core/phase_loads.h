@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "counting_sort.h"
 #include "exchange_schedule.h"
 #include "link_loads.h"
 #include "memory_elements.h"
@@ -36,9 +37,10 @@ class PhaseLoads : public PhaseGroups {
     clear();
     work_inside();
     offer_all();
-    std::sort(pieces_.begin(), pieces_.end(), [](const Wanted &a, const Wanted &b) {
-      return std::tie(a.core, a.from, a.group, a.here) < std::tie(b.core, b.from, b.group, b.here);
-    });
+    order_by_key(pieces_, n_, [](const Wanted &piece) { return piece.core; });
+    sort_runs(
+        pieces_, [](const Wanted &a, const Wanted &b) { return a.core == b.core; },
+        [](const Wanted &a, const Wanted &b) { return std::tie(a.from, a.group, a.here) < std::tie(b.from, b.group, b.here); });
     for (std::size_t first = 0; first < pieces_.size();) first = cut_core(first);
     pieces_ = {};
     land();
@@ -316,9 +318,11 @@ class PhaseLoads : public PhaseGroups {
 
   // Finds out which packed transfers are whole words wherever they arrive.
   void land() {
-    std::sort(landings_.begin(), landings_.end(), [](const Landing &a, const Landing &b) {
-      return std::tie(a.group, a.transfer, a.to) < std::tie(b.group, b.transfer, b.to);
-    });
+    order_by_key(landings_, transfers_.size(), [](const Landing &each) { return each.transfer; });
+    order_by_key(landings_, groups_.size(), [](const Landing &each) { return each.group; });
+    sort_runs(
+        landings_, [](const Landing &a, const Landing &b) { return a.group == b.group && a.transfer == b.transfer; },
+        [](const Landing &a, const Landing &b) { return a.to < b.to; });
     for (std::size_t i = 0; i < landings_.size();) {
       Draft &transfer = transfers_[static_cast<std::size_t>(landings_[i].transfer)];
       const std::size_t first = i;
