@@ -297,7 +297,7 @@ def test_a_layer_beside_its_program_loses_little(cut_bytes: int, free_bytes: int
 
 
 def test_of_many_blocks_a_second_packing_is_made_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that breaks least at first, repacked, loses 993 and more."""
+    """As if the layer had many; the packing that breaks least at first loses 993 once it is repacked."""
     monkeypatch.setattr("t10.plan.memory.placement.MOST_REORDERED", 0)
     assert _lost_beside_program(10_528, 0) <= 200
 

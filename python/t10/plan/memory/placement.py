@@ -49,7 +49,7 @@ MOST_MOVED = 6
 GOOD_ENOUGH = 100
 """Cycles that broken wishes may take: then no other packing is repacked."""
 MOST_IN_VAIN = 4
-"""Packings that are repacked one after the other without being better than the best; of many blocks one."""
+"""Packings repacked in a row that are not better than the best: then no more are. Of many blocks one is enough."""
 KEPT_PLACEMENTS = 4
 
 
