@@ -1,6 +1,7 @@
 """The plans of an operator without rotation, one entry each: what they take alone, and what they need of operands.
 
-Bounds at first; what is asked for is counted. Where an operand comes from says what of it moves in any case.
+Bounds at first, or nearly (`_received_cycles`); what is asked for is counted. Where an operand comes from says what of
+it moves in any case.
 """
 
 from __future__ import annotations
@@ -286,12 +287,16 @@ def _kept_elements(spec: OperatorSpec, operand: Operand, rows: Ints) -> Ints:
     """Return how many elements a core has at most of an input that lies as its reader's windows do, or evenly."""
     cores, parts = rows.prod(axis=1), rows[:, sorted(operand.axes)].prod(axis=1)
     chunks = chunk_slots_many(partition_elements(operand, whole_lengths(spec, rows)), cores // parts)
-    evenly: Ints = np.ceil(prod(operand.shape) / (LEAST_USED * cores)).astype(np.int64)
-    return np.maximum(chunks, evenly + 1)
+    # Whole rows each may take fewer cores, and chunks have an even number of elements.
+    evenly: Ints = np.ceil(prod(operand.shape) / (LEAST_USED * cores)).astype(np.int64) + 1
+    return np.maximum(chunks, evenly)
 
 
 def _received_cycles(context: Context, reading: Reading, kept: Ints | int) -> Ints:
-    """Return about the least that receiving an operand takes where cores have so many elements of it."""
+    """Return about what receiving an operand takes at least where cores have so many elements of it, in one run.
+
+    It may be a tenth more than is counted.
+    """
     left = np.maximum(reading.wanted - kept, 0) // reading.together
     return arrival_cycles(context, left, reading, np.ones_like(left))
 
@@ -322,9 +327,9 @@ def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, n
         elif dim.terms:
             axes = list(dim.axes)
             first, which = np.unique(rows[:, axes], axis=0, return_index=True, return_inverse=True)[1:]
-            counts = [_n_positions(dim, size, lengths[row], starts[row]) for row in first.tolist()]
+            counts = [_n_held(dim, size, lengths[row], starts[row]) for row in first.tolist()]
             wanted *= np.array(counts, np.int64)[which.reshape(-1)]
-            n_read *= _n_positions(dim, size, np.array(spec.extents), np.zeros(len(spec.axes), np.int64))
+            n_read *= _n_positions(dim, size, spec.extents)
     cores = rows.prod(axis=1)
     named = [axis for dim in operand.dims for axis in dim.axes]
     is_plain = len(named) == len(set(named))
@@ -361,8 +366,17 @@ def _together(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, 
     return np.where(is_shared & (n_bytes % 8 == 0), chip.pair_rate // chip.exchange_bytes_per_cycle, 1)
 
 
-def _n_positions(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
-    """Return how many positions of a dim of a tensor windows hold that begin at `starts`, with gaps between terms."""
+def _n_positions(dim: AffineDim, size: int, extents: Sequence[int]) -> int:
+    """Return how many positions of a dim of a tensor are read."""
+    positions = {dim.offset}
+    for term in dim.terms:
+        steps = range(0, term.coefficient * extents[term.axis], term.coefficient)
+        positions = {position + step for position in positions for step in steps}
+    return sum(0 <= position < size for position in positions)
+
+
+def _n_held(dim: AffineDim, size: int, lengths: Ints, starts: Ints) -> int:
+    """Return how many positions of a dim of a tensor windows hold that begin at `starts`: those in gaps, too."""
     first = dim.offset + sum(term.coefficient * int(starts[term.axis]) for term in dim.terms)
     last = first + sum(term.coefficient * (int(lengths[term.axis]) - 1) for term in dim.terms)
     return max(min(last, size - 1) - max(first, 0) + 1, 0)

@@ -46,7 +46,10 @@ from t10.plan.search.pareto import Front
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """How an operand is read through views: the boxes of its sources where others lay out some of them."""
+    """How an operand is read through views: the boxes of its sources where others lay out some of them.
+
+    `kind`: its sources lie as "of others", "even", "in windows" of this operand, else "of its own" operator.
+    """
 
     kind: str
     key: object
@@ -207,9 +210,10 @@ class Marginals:
             is_brought = direct in self._fixed and direct not in self._readers
             if sources[number] == "fixed" and is_brought and number not in context.owned[step]:
                 reader = context.reader_by_input.get(direct)
-                is_own = reader is not None and reader.step == step
-                is_direct = is_own and reader.number == number and reader.seen is not None
-                kind = "in windows" if is_direct else "of its own" if is_own else "even"
+                kind = "even"
+                if reader is not None and reader.step == step:
+                    is_read_so = reader.number == number and reader.seen is not None
+                    kind = "in windows" if is_read_so else "of its own"
                 found[number] = _Seen(kind, self._view_key(step, operand.name), ())
             if sources[number] != "viewed":
                 continue

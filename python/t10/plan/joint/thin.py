@@ -27,6 +27,7 @@ PARTS_AT_REST = (0.7, 0.85, 1.0)
 FURTHER_PARTS = (0.5, 0.25, 0.0)
 """What is asked for where nothing fits with those."""
 ASKING_THREADS = 2
+"""Bounds that are asked for at a time: each takes some hundred MB for the largest models."""
 
 States = tuple[CostedPlan, ...]
 
@@ -60,8 +61,8 @@ def _excess(selection: Selection) -> Floats | None:
     for parts in (PARTS_AT_REST, *((part,) for part in FURTHER_PARTS)):
         idle_bytes = [int(part * most) for part in parts if most >= 0]
         with ThreadPoolExecutor(ASKING_THREADS) as pool:
-            asked = pool.map(lambda each: _excess_at(relaxation, selection, each), idle_bytes)
-            fitting = [each for each in asked if each is not None]
+            asked = [pool.submit(_excess_at, relaxation, selection, each) for each in idle_bytes]
+        fitting = [excess for each in asked if (excess := each.result()) is not None]
         if fitting:
             return np.minimum.reduce(fitting)
     return None

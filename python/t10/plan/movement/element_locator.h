@@ -272,7 +272,6 @@ class ElementLocator {
       const std::int32_t core = partition_->groups.begin(group)[rank];
       const auto first = static_cast<std::size_t>(rank / scatter_ * partition_->n_elements + element);
       for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
-        // Of a core, the first slot counts.
         if (core_[first + i] >= 0 && core_[first + i] <= core) continue;
         core_[first + i] = core;
         slot_[first + i] = static_cast<std::int32_t>(slot + static_cast<Int>(i));
