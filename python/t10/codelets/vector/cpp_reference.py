@@ -5,8 +5,9 @@ from __future__ import annotations
 from t10.codelets.cpp_reference import cpp_body, cpp_type
 from t10.codelets.vector.access import point_parts, pointer_field
 from t10.codelets.vector.draft import Draft
-from t10.codelets.vector.layout import WordLayout, counts_turns, gap_levels, is_moved
-from t10.codelets.vector.nest import RowNest
+from t10.codelets.vector.layout import WordLayout, counts_turns, gap_levels, is_moved, start_halves
+from t10.codelets.vector.nest import RowNest, is_moved_by_parts
+from t10.core.tile import N_WORKERS
 
 
 def cpp_reference(draft: Draft, layout: WordLayout) -> str:
@@ -14,6 +15,8 @@ def cpp_reference(draft: Draft, layout: WordLayout) -> str:
     nest = draft.prepared.nest
     if nest.split == "flat":
         return _flat_reference(nest)
+    if nest.split == "parts":
+        return _parts_reference(nest)
     is_rows = nest.split == "rows"
     lines = ["if (worker) return true;", "const int first = 0;", f"const int columns = {nest.inner};"]
     if nest.split != "alone":
@@ -86,6 +89,23 @@ def _flat_reference(nest: RowNest) -> str:
         lines.append(f"  const int o{number} = {' + '.join(terms) or '0'};")
     lines += [f"  {line}" for line in _point(nest)]
     return "\n".join([*lines, "}", "return true;"]) + "\n"
+
+
+def _parts_reference(nest: RowNest) -> str:
+    """Return the body for workers that take a part of a row each."""
+    per_worker = start_halves(nest)
+    words = ", ".join(f"start{w}_{i}" for w in range(N_WORKERS) for i in range(per_worker // 2))
+    lines = [
+        f"const unsigned starts[] = {{{words}}};",
+        f"const unsigned *const own = starts + worker * {per_worker // 2};",
+    ]
+    halves = [f"int(own[{i // 2}] >> {i % 2 * 16} & 0xffff)" for i in range(1 + len(nest.moved))]
+    for number, walk in enumerate(nest.walks):
+        moved = is_moved_by_parts(walk)
+        begin = f"{halves[1 + nest.moved.index(nest.alike[number])]} / {walk.size_bytes}" if moved else "0"
+        lines.append(f"const int o{number} = {begin};")
+    lines.append(f"for (int i = 0; i < {halves[0]}; ++i) {{")
+    return "\n".join([*lines, *(f"  {line}" for line in _point(nest)), "}", "return true;"]) + "\n"
 
 
 def _stride(nest: RowNest, number: int) -> str:

@@ -43,6 +43,9 @@ class Emitter(Start):
         if self.nest.split == "alone":
             self._written_out()
             return
+        if self.nest.split == "parts":
+            self._row()
+            return
         n_outer = len(self.nest.outer)
         for j in range(n_outer):
             if j > 0 or self.nest.split == "columns":

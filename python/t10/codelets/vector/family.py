@@ -46,7 +46,7 @@ class VectorFamily:
         rows = rows_of(task)
         if rows is None:
             return None
-        seen = _Seen(rows, across_nest(task), rows.alone())
+        seen = _Seen(rows, (across_nest(task), rows.alone(), rows.parts()))
         try:
             ways = dict.fromkeys(way for apart in accessed_together(task) for way in _ways(seen, apart))
             return least_counted(task, dict.fromkeys(map(_compiled, ways)))
@@ -79,11 +79,10 @@ class _Way:
 
 @dataclass(slots=True)
 class _Seen:
-    """A task along rows, across them and for one worker, with the nests there are, their skeletons and ways."""
+    """A task along rows, and across them, for one worker and in parts, with the nests' skeletons and ways."""
 
     rows: Rows
-    across: RowNest | None
-    alone: RowNest | None
+    others: tuple[RowNest | None, ...]
     nests: dict[tuple[Effort, frozenset[Split]], RowNest | None] = field(
         default_factory=dict[tuple[Effort, frozenset[Split]], "RowNest | None"]
     )
@@ -112,13 +111,13 @@ class _Seen:
 
 
 def _ways(seen: _Seen, apart: frozenset[tuple[int, int]]) -> Iterator[_Way]:
-    """Generate ways to compute a task along rows, across them, and alone; none if it cannot be along rows."""
+    """Generate ways to compute a task along rows and otherwise; none if it cannot be along rows."""
     first = _best(seen, apart, Effort())
     if first is None:
         return
     # What a point takes decides how points are shared, and is known only now.
     yield _best(seen, apart, Effort(first.applied.cost, first.applied.slots_per_row)) or first
-    for nest in (seen.across, seen.alone):
+    for nest in seen.others:
         way = None if nest is None else seen.way(nest, apart)
         if way is not None:
             yield way
@@ -247,7 +246,8 @@ def _summary(way: Draft) -> str:
     opcodes = ", ".join(op.opcode.split(".")[-1] for op in nest.function.ops if op.opcode != "const")
     if nest.split == "alone":
         return f"{opcodes or 'copy'} of a few points, one worker alone"
-    return f"{opcodes or 'copy'} along rows, {way.lanes} points at a time, workers share {nest.split}"
+    shares = "take a part of a row each" if nest.split == "parts" else f"share {nest.split}"
+    return f"{opcodes or 'copy'} along rows, {way.lanes} points at a time, workers {shares}"
 
 
 def _apart(way: Draft) -> tuple[tuple[str, str], ...]:

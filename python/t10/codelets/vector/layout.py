@@ -54,6 +54,8 @@ def in_pack(draft: Draft, number: int) -> bool:
 def gap_levels(draft: Draft, number: int) -> tuple[int, ...]:
     """Return the outer axes at the end of whose points a walk's pointer needs a word of its own."""
     nest = draft.prepared.nest
+    if nest.split == "parts":
+        return ()
     walk, last = nest.walks[number], len(nest.outer) - 1
     own_move = is_moved(draft, number)
     return tuple(
@@ -107,6 +109,9 @@ def layout(draft: Draft, over_bytes: dict[int, int]) -> WordLayout:
 def _add_shares(made: WordLayout, draft: Draft) -> None:
     """Add what says which points a worker does."""
     nest = draft.prepared.nest
+    if nest.split == "parts":
+        _add_starts(made, nest)
+        return
     made.add("per_worker", nest.per_worker)
     if counts_turns(draft):
         made.add("turns", nest.inner // draft.points_per_turn)
@@ -153,7 +158,7 @@ def start_levels(nest: RowNest, number: int) -> tuple[int, ...]:
 
     Walks that lie alike have the words of the first of them.
     """
-    if nest.split == "columns" or nest.alike[number] != number:
+    if nest.split in ("columns", "parts") or nest.alike[number] != number:
         return ()
     outer = nest.walks[number].outer
     return tuple(j for j in range(1 if nest.split == "rows" else len(outer)) if outer[j])
@@ -161,7 +166,7 @@ def start_levels(nest: RowNest, number: int) -> tuple[int, ...]:
 
 def start_halves(nest: RowNest) -> int:
     """Return how many 16-bit numbers say where a worker begins: an even number, the last perhaps unused."""
-    return (len(nest.outer) + 2) // 2 * 2
+    return (len(nest.starts[0]) + 1) // 2 * 2
 
 
 def _add_starts(made: WordLayout, nest: RowNest) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import product
 from math import gcd, prod
 from typing import Literal
 
-from t10.core.dtypes import is_float, size_bytes
-from t10.core.expression import AxisSizes, Combine
-from t10.core.scalar import ScalarFunction, ScalarOp
+from t10.codelets.vector.old_output import with_old_output
+from t10.core.dtypes import size_bytes
+from t10.core.expression import AxisSizes
+from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS
 
@@ -19,16 +21,11 @@ ROW_UNIT = 4
 REST = (0, 1, 2, 1)
 """By points beyond whole units, as few after which turns of two and of four points leave a rest in the same cases."""
 MOST_OUTER_AXES = 4
-Split = Literal["columns", "rows", "flat", "alone"]
+Split = Literal["columns", "rows", "flat", "parts", "alone"]
+MOST_BEGIN = 1 << 16
+"""Bytes from an operand's first element to where a worker's part begins are words of 16 bits."""
 MOST_ALONE = 4
 """Points that one worker may do alone, written out: to find a share takes longer than as many."""
-
-FLOAT_COMBINES: dict[Combine, str] = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf",
-                                      "min": "arith.minimumf"}  # fmt: skip
-INTEGER_COMBINES: dict[Combine, str] = {"sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi",
-                                        "min": "arith.minsi", "and": "arith.andi", "or": "arith.ori"}  # fmt: skip
-TRUTH_COMBINES: dict[Combine, str] = {"sum": "arith.ori", "prod": "arith.andi", "max": "arith.ori",
-                                      "min": "arith.andi", "and": "arith.andi", "or": "arith.ori"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,8 @@ class RowNest:
     `axes` gives, per axis of the task that an `index` names, its position among the outer axes (the inner axis comes
     after them; -1 for an axis of one point). Workers share the inner axis ("columns"), the outermost ("rows"), or all
     points, rows counted as if they were `padded` long ("flat"): worker w takes `per_worker` from `w * per_worker` on.
-    Or the first of them does a few points "alone".
+    Where rows are few, each takes one of their "parts": `begins` gives, per worker, its points and the bytes from each
+    walk's first element to the part's. Or the first of them does a few points "alone".
 
     If `across` is not 0, a point is as many neighbouring elements, and rows run across the dense axis of the output:
     what does not vary along them stays in registers. `alike` gives, per walk, the first whose elements lie at the same
@@ -78,6 +76,7 @@ class RowNest:
     per_worker: int
     alike: tuple[int, ...]
     across: int = 0
+    begins: tuple[AxisSizes, ...] = ()
 
     @property
     def point_elements(self) -> int:
@@ -91,7 +90,14 @@ class RowNest:
 
     @property
     def starts(self) -> tuple[AxisSizes, ...]:
-        """Return where every worker begins if all points are shared: an index per outer axis, then the column."""
+        """Return where every worker begins: if all points are shared, an index per outer axis, then the column.
+
+        If parts are, the points of its part (0: it has none), then the bytes to it of walks that lie alike.
+        """
+        if self.split == "parts":
+            none = (0,) * (1 + len(self.walks))
+            given = [*self.begins, *[none] * (N_WORKERS - len(self.begins))]
+            return tuple((begin[0], *(begin[1 + n] for n in self.moved)) for begin in given)
         result: list[AxisSizes] = []
         for worker in range(N_WORKERS):
             row, column = divmod(worker * self.per_worker, self.padded)
@@ -101,6 +107,11 @@ class RowNest:
                 index.insert(0, rest)
             result.append(tuple(index))
         return tuple(result)
+
+    @property
+    def moved(self) -> AxisSizes:
+        """Return the walks that begin elsewhere for every part, the first of those that lie alike."""
+        return tuple(n for n, walk in enumerate(self.walks) if self.alike[n] == n and is_moved_by_parts(walk))
 
     @property
     def inputs(self) -> tuple[Walk, ...]:
@@ -113,29 +124,9 @@ class RowNest:
         return self.walks[-1]
 
 
-def with_old_output(task: Task) -> tuple[ScalarFunction, tuple[int, ...]] | None:
-    """Return the function of one point and the operand number of each of its inputs; None where there is none.
-
-    Accumulation into what is there is a function of one more input, the output itself.
-    """
-    inputs = tuple(range(len(task.inputs)))
-    if task.combine == "none":
-        return task.body, inputs
-    dtype = task.output.dtype
-    table = FLOAT_COMBINES if is_float(dtype) else TRUTH_COMBINES if dtype == "i1" else INTEGER_COMBINES
-    opcode = table.get(task.combine)
-    if opcode is None:
-        return None
-    if opcode in ("arith.maxsi", "arith.minsi") and dtype.startswith("u"):
-        opcode = opcode.replace("si", "ui")
-    n = len(inputs)
-
-    def moved(value: int) -> int:
-        return value if value < n else value + 1
-
-    ops = tuple(replace(op, operands=tuple(map(moved, op.operands))) for op in task.body.ops)
-    last = ScalarOp(opcode, (n, moved(task.body.result)), dtype)
-    return ScalarFunction(n + 1, (*ops, last), n + 1 + len(ops)), (*inputs, n)
+def is_moved_by_parts(walk: Walk) -> bool:
+    """Return whether parts of rows may lie at other places of an operand."""
+    return bool(walk.inner or any(walk.outer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +155,8 @@ def skeleton(nest: RowNest) -> RowNest:
     )  # fmt: skip
     per_worker = inner if nest.per_worker >= nest.inner else 1
     return RowNest(
-        nest.function, (2,) * len(nest.outer), inner, walks, nest.axes, (0,) * len(nest.origin), nest.split,
-        per_worker, (), nest.across,
+        nest.function, tuple([min(extent, 2) for extent in nest.outer]), inner, walks, nest.axes,
+        (0,) * len(nest.origin), nest.split, per_worker, (), nest.across,
     )  # fmt: skip
 
 
@@ -178,7 +169,7 @@ def slots_of(nest: RowNest, effort: Effort) -> float:
     """Return about how many issue slots the busiest worker takes."""
     n_rows = prod(nest.outer)
     per_point = effort.per_point * nest.point_elements
-    if nest.split in ("columns", "alone"):
+    if nest.split in ("columns", "parts", "alone"):
         back = 2 * len(nest.walks) if nest.outer else 0
         return n_rows * (nest.per_worker * per_point + effort.per_row + back)
     if nest.split == "rows":
@@ -255,6 +246,38 @@ class Rows:
         """Return a few points as one worker does them, None where there are more or rows of them."""
         n_points = self.inner.extent
         return None if self.axes or n_points > MOST_ALONE else self._nest("alone", n_points, [])
+
+    def parts(self) -> RowNest | None:
+        """Return a few rows in parts, no more than there are workers; None where there are one or too many of them."""
+        n_rows, inner, output = prod(axis.extent for axis in self.axes), self.inner, self.operands[-1]
+        is_indexed = any(op.opcode == "index" for op in self.function.ops)
+        if not 1 < n_rows <= N_WORKERS or is_indexed or not _has_whole_words(output, self.axes):
+            return None
+        per_row = N_WORKERS // n_rows
+        points = _rounded(-(-inner.extent // per_row), ROW_UNIT) if per_row > 1 else inner.extent
+        rows = list(product(*(range(axis.extent) for axis in self.axes)))
+        whole = self._nest("parts", points, self.axes)
+        begins = tuple(
+            (
+                min(points, inner.extent - column),
+                *(
+                    (sum(i * stride for i, stride in zip(row, walk.outer, strict=True)) + column * walk.inner)
+                    * walk.size_bytes
+                    for walk in whole.walks
+                ),
+            )
+            for row in rows
+            for column in range(0, inner.extent, points)
+        )
+        if not all(0 <= number < MOST_BEGIN for begin in begins for number in begin):
+            return None
+        # Nothing goes from row to row; what is the same along one is still loaded once.
+        walks = tuple(replace(walk, outer=(int(any(walk.outer)),)) for walk in whole.walks)
+        places = [
+            (is_moved_by_parts(walk), *(begin[1 + n] for begin in begins)) for n, walk in enumerate(walks)
+        ]
+        alike = tuple(map(places.index, places))
+        return replace(whole, outer=(1,), walks=walks, alike=alike, begins=begins)
 
     def _nest(self, split: Split, per_worker: int, axes: list[_Axis]) -> RowNest:
         task, function, inner, output = self.task, self.function, self.inner, self.operands[-1]
@@ -391,10 +414,7 @@ def _split(
     have to do all of it.
     """
     output = operands[-1]
-    has_whole_words = (
-        size_bytes(output.dtype) >= WORD_BYTES
-        or _row_alignment(output, [a.strides[-1] for a in axes]) >= WORD_BYTES
-    )
+    has_whole_words = _has_whole_words(output, axes)
     n_rows = prod(axis.extent for axis in axes)
     columns = _share(inner.extent, ROW_UNIT) if has_whole_words else inner.extent
     back = 2 * len(operands) if axes else 0
@@ -424,9 +444,18 @@ FLAT_ROW, FLAT_START, MOST_FLAT = 5, 12, 1 << 16
 """What sharing all points takes more than sharing rows: slots per row, once; indices are words of 16 bits."""
 
 
+def _has_whole_words(output: TaskOperand, axes: list[_Axis]) -> bool:
+    """Return whether every row of the output begins with a word."""
+    strides = [axis.strides[-1] for axis in axes]
+    return size_bytes(output.dtype) >= WORD_BYTES or _row_alignment(output, strides) >= WORD_BYTES
+
+
 def _share(extent: int, unit: int) -> int:
-    each = (extent + N_WORKERS - 1) // N_WORKERS
-    return (each + unit - 1) // unit * unit
+    return _rounded(-(-extent // N_WORKERS), unit)
+
+
+def _rounded(extent: int, unit: int) -> int:
+    return -(-extent // unit) * unit
 
 
 def _rows_apart(axis: _Axis, axes: list[_Axis], inner: _Axis, output: TaskOperand) -> int | None:

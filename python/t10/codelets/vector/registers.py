@@ -79,7 +79,7 @@ def symbols(draft: Draft) -> list[str]:
         result += (
             ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]
         )
-    counted = range(1 if nest.split == "flat" else 0, len(nest.outer))
+    counted = () if nest.split == "parts" else range(1 if nest.split == "flat" else 0, len(nest.outer))
     result += [f"%count{j}" for j in counted if j not in parked.counters]
     if nest.split == "flat":
         result += ["%todo", "%room"]

@@ -34,6 +34,11 @@ class Start(Writer):
         if self.nest.split == "flat":
             self._share_of_all()
             return
+        if self.nest.split == "parts":
+            self.op(f"mul {first}, {first}, {2 * start_halves(self.nest)}")
+            self._load_start("%n", 0)
+            self.op(f"brz %n, {EXIT}", "nothing to do")
+            return
         is_rows = self.nest.split == "rows"
         word = self.draft.parked.counters.get(0)
         target = ("%count0" if word is None else second) if is_rows else "%n"
@@ -68,13 +73,17 @@ class Start(Writer):
         self.op(f"sub %room, {second}, %room", "points to the end of the first row")
 
     def _load_start(self, target: str, number: int) -> None:
-        """Load one of the numbers that say where this worker begins: indices of outer axes, then the column."""
+        """Load one of the numbers that say where this worker begins (`RowNest.starts`)."""
         at = 2 * self.layout.number("start0_0") + number
         self.op(f"ldz16 {target}, $mvertex_base, {self.temporaries[0]}, {at}")
 
     def _offset(self, number: int, target: str, work: str) -> bool:
         """Set a register to the bytes from a walk's first element to this worker's; return whether there are any."""
         nest, walk = self.nest, self.nest.walks[number]
+        if nest.split == "parts":
+            if number in nest.moved:
+                self._load_start(target, 1 + nest.moved.index(number))
+            return number in nest.moved
         first = self.temporaries[0]
         is_set = False
         for j in start_levels(nest, number):
@@ -155,8 +164,9 @@ class Start(Writer):
             self.op("mov %mine, %n")
         if self.draft.has_head or self.nest.split in ("flat", "alone"):
             return
-        if self.draft.tail is not None and self.nest.split == "columns":
-            self.op(f"and {'%rem' if self.nest.outer else '%left'}, %n, {self.draft.lanes - 1}")
+        if self.draft.tail is not None and self.nest.split in ("columns", "parts"):
+            is_kept = self.nest.split == "columns" and self.nest.outer
+            self.op(f"and {'%rem' if is_kept else '%left'}, %n, {self.draft.lanes - 1}")
         if self.draft.points_per_turn > 1 and not counts_turns(self.draft):
             self.op(f"shr %n, %n, {self.draft.points_per_turn.bit_length() - 1}")
         self.count_drained()

@@ -44,6 +44,8 @@ WORD_BYTES = 4
 """What is longer is copied word by word."""
 FLAT_ROW = 2
 """Slots of a row, beside those of a row that is not cut, where workers share all points."""
+LEAST_PART = LEAST_START - 2
+"""Slots before a worker's part of a row, of any code."""
 TAIL_ROW, HEAD_ROW = 2, 6
 """Slots of a row with points left over at its end, and of one that may begin within a word, beside those points."""
 MOST_LEVELS = 1
@@ -260,9 +262,11 @@ def _outer_slots(one: Map, points: Column) -> Column:
 
 def _any_rows(one: Map, least: RowCosts, points: Column) -> Column:
     """Return slots that no code falls below however points make rows."""
-    many = least.start + np.minimum(least.row, least.left)
+    many = np.minimum(
+        least.start + np.minimum(least.row, least.left), np.minimum(least.part, least.part_left)
+    )
     once = np.minimum(np.minimum(least.one, least.one_left), many)
-    evens = (least.whole, least.even_quad, PAIR * least.even_pair, QUAD * least.even_point)
+    evens = (least.whole, least.part_whole, least.even_quad, PAIR * least.even_pair, QUAD * least.even_point)
     quad = reduce(np.minimum, (*evens, least.odd_quad, PAIR * least.odd_pair, QUAD * least.odd_point))
     few = LEAST_START + 2 * len(one.operands) + least.single
     return np.minimum(few, once) + -(-points // N_WORKERS) // QUAD * quad
@@ -317,9 +321,10 @@ def _slots(
         n_rows * (row + _columns(costs, run, quad, costs.pair)),
         _flat(run, n_rows, quad, row, whole_row),
     )
+    parts = _parts(one, costs, run, n_rows, quad)
     if per_word > 1:
-        shared = chosen(run % per_word == 0, shared, BEYOND)
-    ways = costs.start + np.minimum(by_rows * whole_row, shared)
+        shared, parts = (chosen(run % per_word == 0, each, BEYOND) for each in (shared, parts))
+    ways = np.minimum(costs.start + np.minimum(by_rows * whole_row, shared), parts)
     if costs.has_across:
         ways = np.minimum(ways, _across(one, costs, run, n_rows, outer))
     return chosen(is_one, one_row, ways)
@@ -333,13 +338,23 @@ def _quad(costs: RowCosts, run: Column, is_one: Column) -> Column:
     return chosen(is_whole, costs.whole, chosen(run % PAIR == 0, even, odd))
 
 
-def _columns(costs: RowCosts, run: Column, quad: Column, pair: Column) -> Column:
+def _parts(one: Map, costs: RowCosts, run: Column, n_rows: Column, quad: Column) -> Column:
+    """Return the slots of the busiest worker where each takes a part of one of a few rows."""
+    workers = np.maximum(N_WORKERS // n_rows, 1)
+    whole = chosen(run % one.lanes == 0, costs.part, costs.part_left)
+    quad = chosen(run % QUAD == 0, costs.part_whole, quad)
+    slots = whole + _columns(costs, run, quad, costs.pair, workers)
+    few = LEAST_PART + 2 * len(one.operands) + _last_slots(costs, run)
+    return chosen(n_rows > N_WORKERS, BEYOND, chosen(run < QUAD, few, slots))
+
+
+def _columns(costs: RowCosts, run: Column, quad: Column, pair: Column, workers: Column = N_WORKERS) -> Column:
     """Return the slots of the points of a row for the busiest of the workers that share its columns."""
 
     def points(n: Column) -> Column:
         return n // QUAD * quad + n % QUAD // PAIR * pair + n % PAIR * costs.single
 
-    share = np.minimum(-(-run // (N_WORKERS * QUAD)) * QUAD, run)
+    share = np.minimum(-(-run // (workers * QUAD)) * QUAD, run)
     last = run - (-(-run // share) - 1) * share
     return np.maximum(points(share), points(last))
 

@@ -47,6 +47,8 @@ LEAST_START, LEAST_ROW = 10, 1
 """Slots before rows, and of a row beside its points, of any code."""
 MOST_SUBSET = 2
 """Of more loops around rows, as many are asked about at once."""
+PART_POINTS = 2
+"""Extents of the loops around rows that are asked about in parts."""
 ANOTHER_START = 4
 """Slots of a pointer that begins where the shared loop says, beside those of one that does not."""
 MOST_SLOTS = 16
@@ -68,7 +70,8 @@ class RowCosts:
     single point. `row` is of a row beside its points where it is whole vectors, `left` where it is not. `whole` is of
     four points there; `even_quad` and so on are of turns of four points, two and one in rows of other even lengths,
     `odd_...` in odd ones. `pair` and `single` are of what is left over, `one_pair` in a single row. Those of `across`
-    are of rows across the dense axis.
+    are of rows across the dense axis. `part` and `part_left` are once where every worker takes a part of a row,
+    `part_whole` of four points of whole vectors there.
     """
 
     one: Column = LEAST_START
@@ -90,6 +93,9 @@ class RowCosts:
     across_start: Column = BEYOND
     across_row: Column = BEYOND
     across: Column = BEYOND
+    part: Column = BEYOND
+    part_left: Column = BEYOND
+    part_whole: Column = BEYOND
 
     @property
     def has_across(self) -> bool:
@@ -294,7 +300,7 @@ def _rows(one: Map, axis: int, outer: AxisSizes) -> RowCosts | None:
     if len([n for chain in one.chains[:-1] for n in chain]) > 1:
         # More loops leave fewer registers, and another schedule may begin with less.
         row -= min(fill, ANOTHER_FILL)
-    costs = replace(costs, start=start, row=row, left=left)
+    costs = replace(costs, start=start, row=row, left=left, **_part_costs(one, axis, outer, costs.whole))
     task = task_of(one, box_of(one, axis, 0, outer))
     across = across_nest(task)
     if across is None:
@@ -305,6 +311,19 @@ def _rows(one: Map, axis: int, outer: AxisSizes) -> RowCosts | None:
         return costs
     start, row, _ = _overheads(_way((across, task.apart)), across)
     return replace(costs, across_start=start, across_row=row, across=turns[across.across])
+
+
+def _part_costs(one: Map, axis: int, outer: AxisSizes, whole: int) -> dict[str, int]:
+    """Return what workers take that have a part of a row each; four points take no more than `whole`."""
+    task = task_of(one, box_of(one, axis, 0, outer, PART_POINTS))
+    rows = rows_of(task)
+    nest = None if rows is None else rows.parts()
+    if nest is None:
+        return {}
+    way = _way((nest, task.apart))
+    start, row, fill = _overheads(way, nest)
+    quad = whole if way is None else min(whole, way.slots * QUAD // way.draft.lanes)
+    return {"part": start + row, "part_left": max(start + row - fill, 0), "part_whole": quad}
 
 
 def _turn_costs(one: Map, axis: int, outer: AxisSizes, nest: tuple[RowNest, Lie]) -> RowCosts:
@@ -395,7 +414,7 @@ def _overheads(way: Scheduled | None, nest: RowNest) -> tuple[int, int, int]:
     lines = Emitter(way.applied(nest)).run().lines
     end = lines.index("  exitz $mzero")
     first, last = 0, end
-    if nest.outer:
+    if nest.outer and nest.split != "parts":
         label = f".Lrow{len(nest.outer) - 1}"
         first = lines.index(f"{label}:")
         last = next(i for i in range(first, end) if lines[i].endswith(f", {label}")) + 1
