@@ -75,7 +75,7 @@ class _Prices:
 FULL = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True, is_full=True)
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
-THINNED = Breadth(of_front=14, of_candidates=24, following=8, leading=12)
+THINNED = Breadth(of_front=14, of_candidates=32, following=8, leading=12)
 """What deep models begin with where states are thinned (`joint.thin`)."""
 THINNED_CORES = 8192
 """Cores up to which they are: layouts of more take long to compare, and much memory."""
