@@ -44,18 +44,19 @@ CHIP = "test-4:sram_bytes=147456,hbm_bandwidth="
 """A weight takes 32 KiB of each of the four cores, of which 116 KiB are for data: three rest there, not five."""
 
 
-def network(layers: int = LAYERS) -> onnx.ModelProto:
-    """Return products of a row by weights, one after the other."""
+def network(layers: int = LAYERS, width: int = WIDTH, rows: int = 4) -> onnx.ModelProto:
+    """Return products of some rows by weights, one after the other."""
     random = np.random.default_rng(0)
     weights = [
-        numpy_helper.from_array((random.standard_normal((WIDTH, WIDTH)) / 16).astype(np.float16), f"w{i}")
+        numpy_helper.from_array((random.standard_normal((width, width)) / 16).astype(np.float16), f"w{i}")
         for i in range(layers)
     ]
     nodes = [
         helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"], name=f"p{i}") for i in range(layers)
     ]
     first, last = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT16, [4, WIDTH]) for name in ("x0", f"x{layers}")
+        helper.make_tensor_value_info(name, TensorProto.FLOAT16, [rows, width])
+        for name in ("x0", f"x{layers}")
     )
     model = helper.make_model(
         helper.make_graph(nodes, "chain", [first], [last], weights),
@@ -204,6 +205,19 @@ def test_where_all_fits_nothing_is_fetched(path: Path) -> None:
     plan, other = (t10.compile(path, chip).plan for chip in ("test-4:hbm_bandwidth=20 GB/s", "test-4"))
     assert not plan.fetches
     assert replace(plan, chip=other.chip) == other
+
+
+def test_weights_that_fit_are_fetched_where_that_takes_less(tmp_path: Path) -> None:
+    """Beside all weights there is no room for a product, then only for a slow one."""
+    file = tmp_path / "chain.onnx"
+    file.write_bytes(network(6, 128, 8).SerializeToString())
+    chip = "test-16:n_cores=7,reserved_bytes=8192,shift_buffer_bytes=1024,hbm_bandwidth=64GB/s,sram_bytes="
+    plans = [t10.compile(file, f"{chip}{size} KiB", program=False).plan for size in (36, 38, 40)]
+    cycles = [sum(each.active.cycles.total for each in plan.operators) for plan in plans]
+    assert cycles == sorted(cycles, reverse=True)
+    assert plans[1].fetches
+    assert plans[2].fetches
+    assert all(plan.optimality and plan.optimality.bound_cycles <= cycles[-1] for plan in plans)
 
 
 def test_a_saved_plan_fetches_as_before(compiled: t10.Executable, path: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
@@ -32,10 +32,10 @@ from t10.plan.joint.choose import JointPlanner
 from t10.plan.joint.states import PLAIN
 from t10.plan.memory.allocation import memory_bytes
 from t10.plan.memory.levels import Choice, LevelTable
-from t10.plan.memory.room import DataRoom, Room
+from t10.plan.memory.room import CountedRoom, DataRoom, Room
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
-from t10.plan.prefetch.choose import fetched_plan, must_fetch
+from t10.plan.prefetch.choose import fetched_plan, kept_or_fetched
 from t10.plan.prefetch.fetching import with_waits
 from t10.plan.search.alternatives import evaluate_plans
 from t10.plan.search.listed import costed
@@ -118,38 +118,27 @@ def _is_pinned(graph: Graph, fronts: tuple[Front, ...], options: PlanOptions, kn
     )
 
 
-@dataclass(slots=True)
-class _Counted:
-    """A room that counts the plans that it was asked to place."""
-
-    room: Room
-    n_plans: int = 0
-
-    def reserved_bytes(self, plan: ModulePlan) -> int:
-        """Return what the room returns."""
-        return self.room.reserved_bytes(plan)
-
-    def __call__(self, plan: ModulePlan) -> ModulePlan:
-        """Return what the room returns."""
-        self.n_plans += 1
-        return self.room(plan)
-
-
 def _scheduled(
     context: Context, fronts: tuple[Front, ...], options: PlanOptions, progress: Progress | None, room: Room
 ) -> ModulePlan:
     at_levels = fronts_at_levels(context, fronts, context.level_by_operator)
-    if must_fetch(context, at_levels):
-        counted = _Counted(room)
-        plan = fetched_plan(context, at_levels, options, counted, progress)
+
+    def counting(make: Callable[[Room], ModulePlan]) -> ModulePlan:
+        counted = CountedRoom(room)
+        plan = make(counted)
         return replace(plan, optimality=replace(_known(plan), n_choices=counted.n_plans))
 
     def planned(each: Context) -> ModulePlan:
-        counted, chosen = _Counted(room), fronts_at_levels(each, fronts, each.level_by_operator)
-        plan = _planned(each, chosen, options, progress, counted)
-        return replace(plan, optimality=replace(_known(plan), n_choices=counted.n_plans))
+        chosen = fronts_at_levels(each, fronts, each.level_by_operator)
+        return counting(lambda counted: _planned(each, chosen, options, progress, counted))
 
-    return planned(context) if options.as_published else best_sharing(context, options.forced, planned)
+    def kept() -> ModulePlan:
+        return planned(context) if options.as_published else best_sharing(context, options.forced, planned)
+
+    def fetched() -> ModulePlan:
+        return counting(lambda counted: fetched_plan(context, at_levels, options, counted, progress))
+
+    return kept_or_fetched(context, at_levels, kept, fetched)
 
 
 def _planned(

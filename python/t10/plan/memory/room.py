@@ -55,3 +55,20 @@ def placed_behind(
     buffers = placed_buffers(requests, wishes, chip, reserved_bytes)
     peak = most_bytes(buffers, reserved_bytes)
     return replace(plan, buffers=buffers, peak_bytes=peak, reserved_bytes=reserved_bytes)
+
+
+@dataclass(slots=True)
+class CountedRoom:
+    """A room that counts the plans that it was asked to place."""
+
+    room: Room
+    n_plans: int = 0
+
+    def reserved_bytes(self, plan: ModulePlan) -> int:
+        """Return what the room returns."""
+        return self.room.reserved_bytes(plan)
+
+    def __call__(self, plan: ModulePlan) -> ModulePlan:
+        """Return what the room returns."""
+        self.n_plans += 1
+        return self.room(plan)

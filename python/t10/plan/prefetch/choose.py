@@ -7,6 +7,7 @@ operators wait for off-chip memory, smaller plans are faster, because they leave
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from t10.chip import ChipSpec
@@ -31,6 +32,8 @@ SHARES = 8
 FINER = 3
 """How often shares between the best and its neighbours are tried."""
 FIT_ROUNDS = 8
+ROOMY_PARTS = 2
+"""Plans that keep all weights in less than this part of a core's memory have as many copies of them as pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,41 @@ def must_fetch(context: Context, fronts: tuple[Front, ...]) -> bool:
         return False
     thin = sum(_thin(table) for table in tables_of(context, fronts))
     return base_bytes(context) + thin > context.chip.capacity_bytes
+
+
+def kept_or_fetched(
+    context: Context,
+    fronts: tuple[Front, ...],
+    kept: Callable[[], ModulePlan],
+    fetched: Callable[[], ModulePlan],
+) -> ModulePlan:
+    """Return the plan that keeps all weights on the chip, or the one that fetches some where that takes less.
+
+    Only the latter where weights do not fit. Raises `InfeasiblePlanError` where neither fits.
+    """
+    if must_fetch(context, fronts):
+        return fetched()
+    try:
+        plan = kept()
+    except InfeasiblePlanError:
+        if context.chip.off_chip is None:
+            raise
+        return fetched()
+    if context.chip.off_chip is None or ROOMY_PARTS * plan.peak_bytes <= context.chip.sram_bytes:
+        return plan
+    try:
+        other = fetched()
+    except InfeasiblePlanError:
+        return plan
+    best = min(plan, other, key=_cycles)
+    # Choices that keep all weights and those that fetch some count together.
+    known = [each.optimality for each in (plan, other) if each.optimality is not None]
+    bound = min(each.bound_cycles for each in known)
+    return replace(best, optimality=best.optimality and replace(best.optimality, bound_cycles=bound))
+
+
+def _cycles(plan: ModulePlan) -> int:
+    return sum(scheduled.active.cycles.total for scheduled in plan.operators)
 
 
 def fetched_plan(
@@ -79,7 +117,7 @@ def fetched_plan(
             hint=HINT,
         )
     plan = fetching(chosen.plan, context.chip, room)
-    cycles = sum(scheduled.active.cycles.total for scheduled in plan.operators)
+    cycles = _cycles(plan)
     known = Optimality("fetched", cycles, min(choice.bound(memory), cycles), n_states=choice.n_states)
     return replace(plan, optimality=known)
 
