@@ -254,9 +254,12 @@ def counted_product(
         Tensor(nest.acc_type, graph.shapes[nest.result], nest.out_dims),
     )
     reduced = frozenset(axis for axis, kind in enumerate(nest.kinds) if kind != PARALLEL)
-    outside = frozenset(number for number, read in enumerate(sides) if read.value in target.outside)
+    outside, everywhere = (
+        frozenset(number for number, read in enumerate(sides) if read.value in those)
+        for those in (target.outside, target.everywhere)
+    )
     rounds = is_handed_on_rounded(nest)
-    return _counted(nest.extents, reduced, tensors, target.chip, outside, rounds, n_boxes)
+    return _counted(nest.extents, reduced, tensors, target.chip, outside, rounds, everywhere, n_boxes)
 
 
 def _simple_axes(read: Read) -> Axes:

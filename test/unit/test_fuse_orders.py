@@ -199,6 +199,33 @@ def test_weights_that_the_interleaved_region_does_not_hold_lie_outside_it() -> N
     assert Target.of(chip, {1: room - 2, 3: 4}).outside == {1, 3}
 
 
+def test_weights_that_fit_every_core_need_not_move() -> None:
+    chip = load_chip("test-4")
+    half = chip.capacity_bytes // 2
+    assert Target.of(chip, {1: half - 2, 3: 2}).everywhere == {1, 3}
+    assert Target.of(chip, {1: half - 2, 3: 4}).everywhere == frozenset()
+
+
+@pytest.mark.parametrize("shape", [(52, 161, 117), (127, 63, 102)])
+def test_more_cores_are_never_slower_for_a_product(shape: tuple[int, int, int], tmp_path: Path) -> None:
+    """Weights that every core may keep whole do not move: then it is rows that cores share."""
+    rows, k, n = shape
+    made = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [rows, k])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [rows, n])],
+        [numpy_helper.from_array(np.zeros((k, n), np.float16), "w")],
+    )
+    path = tmp_path / "one.onnx"
+    path.write_bytes(helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    cycles = [
+        t10.compile(path, f"test-64:n_cores={n_cores}", program=False).report().total_cycles
+        for n_cores in (4, 7, 8, 13, 16)
+    ]
+    assert cycles == sorted(cycles, reverse=True)
+
+
 def price_of_product(dtype: str, outside: frozenset[int], *, rounds: bool) -> int:
     """Return the price of x[64, 256] * w[512, 256] of f16, summed in a type."""
     x, w, y = (
