@@ -7,6 +7,8 @@ from typing import Any
 import onnx
 from onnx import version_converter
 
+from t10.frontend.coerced_rows import COERCED, flatten_rows
+from t10.frontend.functions import expand_functions
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.schemas import opset_versions
 from t10.frontend.unsupported import STANDARD_DOMAINS
@@ -36,17 +38,30 @@ def plain_domain(model: Any) -> None:
 def raise_opset(model: Any, least: int = OLDEST) -> Any:
     """Return the model in an opset at least, and in an IR version in which constants are no inputs.
 
-    A model that ONNX cannot convert is returned as it is: its operators may be lowered all the same.
+    A model that is raised has no functions: they are inlined. One that ONNX cannot convert keeps its opset: its
+    operators may be lowered all the same.
     """
     model.ir_version = max(model.ir_version, _OLDEST_IR)
     version = next(
         (entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST
     )
-    if version >= least or model.functions:
+    if version >= least:
         return model
+    if model.functions:
+        model = expand_functions(model, frozenset())
+    converted = _converted(model, least)
+    raised = model if converted is None else converted
+    if version < OLDEST:
+        # The converter leaves a Hardmax as it is, though its axis means another thing from opset 13 on.
+        flatten_rows(raised.graph, COERCED if converted is None else ("Hardmax",))
+    return raised
+
+
+def _converted(model: Any, least: int) -> Any | None:
+    """Return the model as ONNX converts it; None where it cannot, or loses outputs or their types."""
     try:
         converted: Any = version_converter.convert_version(model, least)
-        _onnx.checker.check_model(converted)
+        _check(converted)
     except (
         RuntimeError,
         ValueError,
@@ -55,12 +70,23 @@ def raise_opset(model: Any, least: int = OLDEST) -> Any:
         onnx.shape_inference.InferenceError,
         version_converter.ConvertError,
     ):
-        return model
+        return None
     _keep_resizing(converted, model)
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
-    return converted if is_whole and _has_signature(converted, model) else model
+    return converted if is_whole and _has_signature(converted, model) else None
+
+
+def _check(model: Any) -> None:
+    """Run ONNX's checker without the outputs: it asks for their shapes, which need not be known yet.
+
+    ONNX infers no shape behind operators of other domains.
+    """
+    checked = type(model)()
+    checked.CopyFrom(model)
+    del checked.graph.output[:]
+    _onnx.checker.check_model(checked)
 
 
 def _keep_resizing(converted: Any, model: Any) -> None:
