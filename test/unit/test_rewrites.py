@@ -456,3 +456,25 @@ def test_no_axes_squeeze_all_dims_of_extent_1(opset: int, is_node: bool) -> None
     text = f"g (float[1, 3, 1] x) => (float[n] y) {axes} {{ {made} z = Squeeze (x, axes) y = Neg (z) }}"
     of = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
     agree(of, {"x": draw(1, 3, 1)})
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk", [(2, 3), (3, 4)]),
+        (" ba , ac ", [(2, 3), (3, 4)]),
+        ("abc,cd", [(2, 3, 4), (4, 5)]),
+        ("zA,Ab", [(2, 3), (3, 4)]),
+        ("...a,ab", [(2, 3, 4), (4, 5)]),
+        ("b...,ba", [(4, 2, 3), (4, 5)]),
+        ("ba", [(2, 3)]),
+        ("a...", [(2, 3, 4)]),
+        ("i,i", [(3,), (3,)]),
+    ],
+)
+def test_an_equation_without_an_output_keeps_letters_that_occur_once(
+    equation: str, shapes: list[tuple[int, ...]]
+) -> None:
+    inputs = {f"x{i}": draw(*shape) for i, shape in enumerate(shapes)}
+    node = helper.make_node("Einsum", list(inputs), ["y"], equation=equation)
+    agree(model(node, inputs, {"y": (1, None)}), inputs)

@@ -201,15 +201,25 @@ def _is_alike(exponents: NDArray[Any]) -> bool:
 
 
 def _einsum(site: Site) -> bool:
-    """Write a product of numbers, which have no letters, as products."""
-    equation = str(site.option("equation", ""))
+    """Write a product of numbers, which have no letters, as products; state an output that is implicit."""
+    equation = "".join(str(site.option("equation", "")).split())
     if any(letter.isalpha() or letter == "." for letter in equation):
-        return False
+        if "->" in equation:
+            return False
+        stated = f"{equation}->{_implicit_output(equation)}"
+        site.op("Einsum", *site.node.input, output=site.node.output[0], equation=stated)
+        return True
     made = site.input(0)
     for name in site.node.input[1:]:
         made = site.op("Mul", made, name)
     site.give(made)
     return True
+
+
+def _implicit_output(terms: str) -> str:
+    """Return the output of an equation that has none: the ellipsis, then letters that occur once, sorted."""
+    letters = sorted(letter for letter in terms if letter.isalpha() and terms.count(letter) == 1)
+    return "".join(["..." if "..." in terms else "", *letters])
 
 
 def _neg(site: Site) -> bool:
