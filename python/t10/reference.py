@@ -27,6 +27,9 @@ _FED = {
 }  # fmt: skip
 """numpy types by the names that sessions have for their inputs' types."""
 
+_UNREADABLE = "tensor(bfloat16)"
+"""What sessions compute but do not return: numpy has no such type."""
+
 _EXACT = ("session.x64quantprecision", "session.disable_quant_qdq")
 """Without these, products of uint8 and int8 saturate in 16 bits on processors without VNNI."""
 
@@ -272,7 +275,7 @@ class OnnxRuntime:
             if with_inner not in self._sessions:
                 self._sessions[with_inner] = self._session(with_inner=with_inner)
             session = self._sessions[with_inner]
-            names = [value.name for value in session.get_outputs()]
+            names = [value.name for value in session.get_outputs() if value.type != _UNREADABLE]
             results = session.run(names, self._feeds(session, inputs))
         except Exception as error:  # onnxruntime raises classes of its own without a common base
             if not type(error).__module__.startswith("onnxruntime"):

@@ -122,6 +122,39 @@ def test_bf16_without_a_choice_is_refused_and_says_so() -> None:
         import_proto(model, source="m")
 
 
+BF16_WEIGHTS = np.linspace(-3, 3, 4 * 20, dtype=np.float32).reshape(4, 20).astype(ml_dtypes.bfloat16)
+
+
+def _product_of_casts(to: int, *, is_node: bool = False) -> Any:
+    nodes = [
+        node("Cast", ["w"], ["c"], to=to),
+        node("Cast", ["c"], ["f"], to=TensorProto.FLOAT),
+        node("MatMul", ["x", "f"], ["y"]),
+    ]
+    if not is_node:
+        return _model(nodes, w=BF16_WEIGHTS)
+    return _model([node("Constant", [], ["w"], value=numpy_helper.from_array(BF16_WEIGHTS)), *nodes])
+
+
+@pytest.mark.parametrize("is_node", [False, True])
+@pytest.mark.parametrize("to", [TensorProto.FLOAT, TensorProto.FLOAT16])
+def test_bf16_weights_that_are_cast_are_f32(to: int, is_node: bool, tmp_path: Path) -> None:
+    model = _product_of_casts(to, is_node=is_node)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    imported = import_model(tmp_path / "m.onnx")
+    assert imported.weights["w"].dtype == np.float32
+    np.testing.assert_array_equal(imported.weights["w"], BF16_WEIGHTS.astype(np.float32))
+    assert main(["verify", str(tmp_path / "m.onnx"), "--chip", "test-4", "--no-cache"]) == 0
+
+
+def test_bf16_weights_that_are_also_read_as_they_are_need_a_choice() -> None:
+    model = _product_of_casts(TensorProto.FLOAT)
+    model.graph.node.append(node("Transpose", ["w"], ["z"]))
+    model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.BFLOAT16, [20, 4]))
+    with pytest.raises(UnsupportedOpError, match="--bf16 f32"):
+        import_proto(model, source="m")
+
+
 def test_casts_and_constants_inside_nodes_follow() -> None:
     nodes = [
         node("Constant", [], ["c"], value_float=1e9),

@@ -51,7 +51,7 @@ from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer
 from t10.frontend.unsigned_integers import beyond_unsigned, declared_unsigned, expand_unsigned, without_sign
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
-from t10.frontend.weights import Weights, lift_weights, load_external
+from t10.frontend.weights import Weights, lift_weights, load_external, widen_cast_weights
 from t10.frontend.wide_operators import compute_in_single
 
 _onnx: Any = onnx  # some of its functions are typed in part only
@@ -209,6 +209,7 @@ def _prepared(
         expand_contributed(model)
     refused += _taken_out(model, unknown_operators(model, source, READ))
     lift_weights(model, weights)
+    widen_cast_weights(model, weights)
     model = bound_results(infer_shapes(model, source), bounds, source)
     if pack_weights(model, weights):
         model = infer_shapes(model, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -142,6 +143,20 @@ def lift_weights(model: Any, weights: Weights) -> None:
     replace_all(graph.input, remaining)
 
 
+def widen_cast_weights(model: Any, weights: Weights) -> None:
+    """Turn, in place, weights of bf16 that only Casts read into f32, which has all values of bf16."""
+    graph = model.graph
+    others = [node for node in graph.node if node.op_type != "Cast" or node.domain not in ("", "ai.onnx")]
+    read = {value.name for value in graph.output} | _names_read_by(others)
+    cast = frozenset(weights.names) - read
+    for value in graph.input:
+        kind = value.type.tensor_type
+        if value.name in cast and kind.elem_type == onnx.TensorProto.BFLOAT16:
+            kind.elem_type = onnx.TensorProto.FLOAT
+            if value.name in weights.values:
+                weights.values[value.name] = weights.values[value.name].astype(np.float32)
+
+
 def _as_input(tensor: Any) -> Any:
     return onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
 
@@ -159,8 +174,12 @@ def _lift(graph: Any, lifted: list[Any], weights: Weights) -> None:
 
 def _names_read(graph: Any) -> set[str]:
     """Return every name a node of the graph or of a nested graph reads, and the outputs."""
-    names = {value.name for value in graph.output}
-    for node in graph.node:
+    return {value.name for value in graph.output} | _names_read_by(graph.node)
+
+
+def _names_read_by(nodes: Iterable[Any]) -> set[str]:
+    names: set[str] = set()
+    for node in nodes:
         names.update(node.input)
         for attribute in node.attribute:
             if attribute.HasField("g"):
