@@ -14,7 +14,7 @@ from support.paper_plans import split_sum, three_against_two
 from support.random_plans import random_plan
 from support.random_specs import random_operator
 
-from t10.chip import load_chip
+from t10.chip import ChipSpec, load_chip
 from t10.core import geometry
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
@@ -23,6 +23,7 @@ from t10.core.movement import ArrivalCosts, Traffic
 from t10.cost import IpuCostModel, operator_cycles
 from t10.cost.closed_forms import ClosedForms
 from t10.cost.exchange import parts_cycles, phase_cycles
+from t10.cost.matrix import worker_cycles
 from t10.cost.operator import advance_bytes, home_cycles, n_advances, output_chunk
 from t10.cost.vector import (
     OUTPUT_CYCLES,
@@ -35,6 +36,7 @@ from t10.cost.vector import (
 from t10.plan.search.alignment import align_pace
 from t10.plan.search.placement import place
 from t10.plan.verify.rotation import nest_steps
+from t10.report.rates import peak_macs, utilisation
 
 CHIP = load_chip("ipu-mk2:shift_buffer_bytes=8192")
 """With the shift buffer of T10, section 4.2."""
@@ -293,3 +295,32 @@ def test_the_matrix_engine_takes_whole_blocks_for_the_busiest_worker() -> None:
     assert cycles(100 * n, 64) < cycles(100 * n, 65) == cycles(100 * n, 66)
     # What is wide is computed as what is long, with the other input streaming.
     assert cycles(16, 4096) == cycles(4096, 16)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("row_cycles", [1, 4, 5, 8, 33, 1_000_000])
+def test_no_product_is_faster_than_the_fastest_rate_of_a_core(row_cycles: int, dtype: str) -> None:
+    unit = {"in_dtype": dtype, "acc_dtype": "f32", "in_block": 8, "out_block": 8, "load_cycles": 0}
+    chip = ChipSpec.model_validate(
+        CHIP.model_dump() | {"n_cores": 1, "matrix_units": [unit | {"row_cycles": row_cycles}]}
+    )
+    for rows in (1, 2, 6, 7, 12, 13, 18, 19, 600):
+        spec = specs.matmul(rows, 64, 64, dtype)
+        cycles = int(ClosedForms(chip).sub_task(spec, np.array([[rows, 64, 64]]))[0])
+        assert spec.n_points <= cycles * peak_macs(chip), rows
+        assert (share := utilisation((spec,), cycles, chip)) is not None
+        assert share <= 1
+
+
+@pytest.mark.parametrize(
+    ("number", "fixed", "per_row"), [(1, [14, 25, 34, 30], 4), (2, [19, 50, 57, 65], 16)]
+)
+def test_an_engine_slower_than_an_ipus_takes_longer_for_every_row(
+    number: int, fixed: list[int], per_row: int
+) -> None:
+    # `fixed`: poplibs' cycles of a worker for 0 to 3 rows; for f32 the zeroing of a row takes 8 of `per_row`.
+    unit, rows = CHIP.matrix_units[number], np.arange(8)
+    known = worker_cycles(unit, rows, is_first=True)
+    assert known.tolist() == [*fixed, *(fixed[-1] + per_row * n for n in range(1, 5))]
+    slower = unit.model_copy(update={"row_cycles": unit.row_cycles + 100})
+    assert (worker_cycles(slower, rows, is_first=True) - known == 100 * rows).all()

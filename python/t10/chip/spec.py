@@ -68,9 +68,9 @@ class MatrixUnit(BaseModel):
     load_cycles: CyclesField
 
     @property
-    def macs_per_cycle(self) -> int:
-        """Return the peak multiply-accumulates per cycle of one core."""
-        return self.in_block * self.out_block // self.row_cycles
+    def macs_per_cycle(self) -> float:
+        """Return the peak multiply-accumulates per cycle of one core, less than 1 for a slow engine."""
+        return self.in_block * self.out_block / self.row_cycles
 
 
 class FloorPlan(BaseModel):

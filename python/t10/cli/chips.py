@@ -49,9 +49,9 @@ def _fields(chip: ChipSpec) -> FittedTable:
         value = getattr(chip, name)
         if name == "matrix_units":
             for unit in chip.matrix_units:
-                meaning = (
-                    f"{unit.macs_per_cycle} MAC per cycle in blocks of {unit.in_block} x {unit.out_block}"
-                )
+                macs = unit.macs_per_cycle
+                rate = f"{macs:.3g}" if macs < 100 else f"{macs:,.0f}"
+                meaning = f"{rate} MAC per cycle in blocks of {unit.in_block} x {unit.out_block}"
                 table.add_row(name, f"{unit.in_dtype} -> {unit.acc_dtype}", meaning)
             continue
         if name == "levels" and chip.levels:

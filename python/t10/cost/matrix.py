@@ -21,6 +21,8 @@ CASTS = frozenset({"arith.extf", "arith.truncf", "arith.fpext", "arith.sitofp"})
 VECTOR_OVERHEAD = 65
 WORKER_OVERHEAD = 35
 DOT_OVERHEAD = 8
+IPU_ROW_CYCLES, IPU_ROW_CYCLES_F32 = 4, 8
+"""Cycles per row of an IPU's engine, for f16 and f32 inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +92,19 @@ def _vector_cycles(chip: ChipSpec, in_dtype: str, outputs: Ints, inner: Ints, po
     return VECTOR_OVERHEAD + workers * (WORKER_OVERHEAD + np.minimum(dots, lanes))
 
 
-def _worker_cycles(unit: MatrixUnit, rows: Ints, *, is_first: bool) -> Ints:
+def worker_cycles(unit: MatrixUnit, rows: Ints, *, is_first: bool) -> Ints:
     """Return the cycles of one worker for its rows of one block; `is_first` where the accumulators are zeroed."""
-    if unit.in_dtype == "f32":
+    is_f32 = unit.in_dtype == "f32"
+    if is_f32:
         small = np.select([rows == 0, rows == 1, rows == 2], [24, 47, 46], 0)
         added = 2 + 8 * rows if is_first else 2
     else:
         small = np.select([rows == 0, rows == 1, rows == 2], [20, 31, 40], 0)
         added = 1 if is_first else 2
-    large = (46 if unit.in_dtype == "f32" else 36) + unit.row_cycles * (rows - 3)
-    return np.where(rows < 3, small, large) + added - 7
+    large = (46 if is_f32 else 36) + unit.row_cycles * (rows - 3)
+    # The constants are an IPU's, for up to three rows: a slower engine takes longer for each of these rows too.
+    slower = max(unit.row_cycles - (IPU_ROW_CYCLES_F32 if is_f32 else IPU_ROW_CYCLES), 0)
+    return np.where(rows < 3, small, large) + slower * np.minimum(rows, 3) + added - 7
 
 
 def _engine_cycles(
@@ -110,8 +115,8 @@ def _engine_cycles(
     least = rows // chip.n_workers
     block: dict[bool, Ints] = {}
     for is_first in (False, True):
-        slowest = chip.n_workers * _worker_cycles(unit, most, is_first=is_first)
-        fastest = chip.n_workers * _worker_cycles(unit, least, is_first=is_first) + 14
+        slowest = chip.n_workers * worker_cycles(unit, most, is_first=is_first)
+        fastest = chip.n_workers * worker_cycles(unit, least, is_first=is_first) + 14
         block[is_first] = np.maximum(slowest, fastest)
     n_in = positions * -(-inner // unit.in_block)
     n_out = -(-columns // unit.out_block)

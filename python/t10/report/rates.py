@@ -39,9 +39,15 @@ def busy_share(
     return compute_cycles / cycles * useful * plan.n_cores / chip.n_cores if cycles else 0.0
 
 
-def peak_macs(chip: ChipSpec) -> int:
-    """Return the multiply-accumulates that all cores do in a cycle at most, of the types for which that is most."""
-    return chip.n_cores * max((unit.macs_per_cycle for unit in chip.matrix_units), default=0)
+def peak_macs(chip: ChipSpec) -> float:
+    """Return the multiply-accumulates that all cores do in a cycle at most, of the types for which that is most.
+
+    The vector unit counts where it is faster than every matrix engine. 0 without matrix engines.
+    """
+    if not chip.matrix_units:
+        return 0
+    widths = (chip.vector_width_f16, chip.vector_width_f32)
+    return chip.n_cores * max(*widths, *(unit.macs_per_cycle for unit in chip.matrix_units))
 
 
 def utilisation(specs: Iterable[OperatorSpec], cycles: int, chip: ChipSpec) -> float | None:
