@@ -12,6 +12,7 @@ import yaml
 
 from t10.chip import ChipSpec, bundled_chips, load_chip
 from t10.chip.energy import Energy
+from t10.cli import main
 from t10.core.tile import ALIGNMENT_BYTES
 from t10.errors import InputError
 
@@ -138,6 +139,8 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
         ),
         ("sram_bytes: 624 kib", "unknown unit 'kib', .*did you mean KiB"),
         ("sram_bytes: 624 GHz", "unknown unit 'GHz', .*did you mean KiB"),
+        ("sram_bytes: 2 TiB", r"unknown unit 'TiB', expected one of B, .*GiB, found '2 TiB'"),
+        ("clock_hz: 2 THz", "unknown unit 'THz', expected one of Hz, .*GHz, found '2 THz'"),
         ("clock_hz: 1 KiB", "unknown unit 'KiB', .*did you mean GHz"),
         ("sram_bytes: 512.3 KiB", "fractional part"),
         ("sram_bytes: 9e300 GiB", "finite|less than"),
@@ -226,6 +229,10 @@ def test_every_error_names_file_line_and_field_and_what_was_found(wrong: str, tm
             "line 4: .*expected one of link_bytes_per_cycle",
         ),
         ("levels: [{name: a, count: 2, topology: ring, link_bytes_per_second: 64}]", "did you mean 64 GB/s"),
+        (
+            "levels: [{name: a, count: 2, topology: ring, link_bytes_per_cycle: 1e-9}]",
+            r"line 3: field levels\[0\].link_bytes_per_cycle: no link is so slow, .*found .*1e-0?9",
+        ),
         ("levels: [{name: a, count: 3}]\nn_cores: 4", "line 4: n_cores = 4, but the counts of levels make 3"),
         (
             "levels:\n- {name: a, count: 2}\n- {name: a, count: 2, topology: ring, link_bytes_per_cycle: 1}",
@@ -255,6 +262,34 @@ def test_an_engine_has_one_rate_for_a_pair_of_known_types(tmp_path: Path) -> Non
         path.write_text(f"based_on: test-4\nname: x\nmatrix_units:\n{units}")
         with pytest.raises(InputError, match=f"line [34]: .*{message}"):
             load_chip(path)
+
+
+def test_a_slow_engine_has_the_exact_rate_of_its_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = "{in_dtype: KIND, acc_dtype: f32, in_block: 8, out_block: 8, row_cycles: CYCLES, load_cycles: 0}"
+    units = [unit.replace("KIND", k).replace("CYCLES", n) for k, n in (("f16", "33"), ("f32", "1000000"))]
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-4\nname: x\nmatrix_units: [{', '.join(units)}]\n")
+    assert [each.macs_per_cycle for each in load_chip(path).matrix_units] == [64 / 33, 64e-6]
+    assert main(["chips", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "1.94 MAC per cycle" in shown
+    assert "6.4e-05 MAC per cycle" in shown
+
+
+@pytest.mark.parametrize("base", ["ipu-mk2", "test-4"])
+def test_an_empty_list_of_levels_is_none(base: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: {base}\nname: x\nlevels: []\n")
+    assert load_chip(path).levels == ()
+    assert load_chip(path).n_cores == load_chip(base).n_cores
+
+
+def test_levels_may_replace_those_of_a_chip_that_has_some(tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text("based_on: test-2x4\nname: x\nlevels: [{name: core, count: 3}]\n")
+    assert load_chip(path).n_cores == 3
 
 
 def test_pairs_gain_nothing_where_the_exchange_is_as_fast() -> None:

@@ -153,7 +153,7 @@ def _filled(fields: dict[str, Any], source: str) -> dict[str, Any]:
             f"{source}: field {BASE_KEY}: found {base!r:.60}, expected one of {known}", hint=HINT
         )
     filled = {**_bundled(base), "description": f"based on {base}", **fields}
-    if LEVELS_KEY in fields and CORES_KEY not in fields:
+    if fields.get(LEVELS_KEY, []) != [] and CORES_KEY not in fields:
         # Levels say how many there are.
-        del filled[CORES_KEY]
+        filled.pop(CORES_KEY, None)
     return filled

@@ -143,8 +143,11 @@ def _scaled(value: object, units: dict[str, int], usual: str) -> object:
     if not units:
         raise ValueError("expected a number without a unit")
     if unit not in units:
-        near = next((each for each in units if _stem(each) == _stem(unit)), usual)
-        raise ValueError(f"unknown unit '{unit}', expected one of {', '.join(units)}: did you mean {near}?")
+        # Of the right kind but too large or small, as TiB: no known unit was meant.
+        is_of_kind = unit.endswith(next(iter(units)))
+        near = next((each for each in units if _stem(each) == _stem(unit)), "" if is_of_kind else usual)
+        meant = f": did you mean {near}?" if near else ""
+        raise ValueError(f"unknown unit '{unit}', expected one of {', '.join(units)}{meant}")
     return _whole(float(number.replace("_", "")) * units[unit])
 
 
