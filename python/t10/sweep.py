@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from hashlib import sha256
@@ -126,12 +126,22 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
     else:
         raise InputError(f"--vary {text!r:.60}: found {steps!r:.20} values, expected 2 to {MOST_CHIPS:,}")
     is_whole = isinstance(known[field], int)
-    return Varied(field, tuple(str(round(number)) if is_whole else repr(number) for number in numbers))
+    return Varied(field, _once(_text(round(number) if is_whole else number) for number in numbers))
+
+
+def _text(value: float) -> str:
+    """Return a number as chip files have it; a whole one has no fraction."""
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _once(values: Iterable[str]) -> tuple[str, ...]:
+    """Return values without repetitions, in their order."""
+    return tuple(dict.fromkeys(values))
 
 
 def _listed(text: str, field: str, values: str) -> tuple[str, ...]:
     """Return the values of a list; raises `InputError` for one that is no number, or below 0, as no field is."""
-    listed = tuple(value.strip() for value in values.split(","))
+    listed = _once(value.strip() for value in values.split(","))
     for value in listed:
         try:
             is_number = number(value, field) >= 0
