@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +17,11 @@ from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
+from t10.plan.fit import explain_fit
 from t10.plan.fit.explain_fit import explain, explaining
 from t10.plan.fit.model_bound import least_plans, model_bound
-from t10.plan.fit.remedies import batch_of, narrowed
+from t10.plan.fit.remedies import Case, Remedy, batch_of, narrowed
+from t10.plan.search.listed import too_large
 
 CHIP = load_chip("test-16")
 LAYERS = specs.mlp_graph(64, (1024,) * 5)
@@ -162,6 +165,21 @@ def test_wide_floats_are_a_lever_where_there_are_any() -> None:
     narrow = least_bytes(specs.mlp_graph(64, (1024,) * 5))
     assert abs(number(lines[0].split()[5]) - narrow) <= 0.02 * narrow
     assert not any("fp16 instead" in line for line in explained(LAYERS, chip_with(200_000)).details)
+
+
+def no_remedies(case: Case) -> Iterator[Remedy]:
+    del case
+    return iter(())
+
+
+@pytest.mark.parametrize(("dtype", "is_wide"), [("f16", False), ("f32", True)])
+def test_fp16_is_only_advised_where_a_tensor_is_wider(
+    dtype: str, is_wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain_fit, "remedies", no_remedies)
+    graph = specs.mlp_graph(1, (4096,) * 3, dtype)
+    assert ("fp16" in (explained(graph, chip_with(100_000)).hint or "")) == is_wide
+    assert ("fp16" in (too_large(graph.operators[0], CHIP, 10**9).hint or "")) == is_wide
 
 
 def test_a_narrowed_graph_has_no_wide_floats_but_sums() -> None:

@@ -17,6 +17,7 @@ from t10.plan.fit.remedies import Case, Remedy, activation_bytes, batch_of, reme
 from t10.plan.fronts.pinned import pinned_front
 from t10.plan.memory.allocation import aligned_size, memory_bytes
 from t10.plan.options import PlanOptions
+from t10.plan.search.listed import room_hint
 
 MOST_HELD = 8
 DOING: dict[Phase, str] = {
@@ -64,17 +65,17 @@ def explain(
         f"needs about {bound.n_bytes:,} bytes per core {DOING[bound.phase]}, {chip.name} has {chip.sram_bytes:,}",
         operator=spec.name,
         location=spec.location or None,
-        hint=_hint(tried),
+        hint=_hint(graph, tried),
         details=(*_held_lines(case), *_tried_lines(case, tried)),
     )
 
 
-def _hint(tried: list[Remedy]) -> str:
+def _hint(graph: Graph, tried: list[Remedy]) -> str:
     """Return the first single change after which the model fits, or that there is none."""
     fitting = next((remedy for remedy in tried if remedy.fits), None)
     if fitting is not None:
         return f"it fits with {fitting.change}"
-    return "no single change that was tried is enough: use a chip with more cores, a smaller batch, or fp16"
+    return f"no single change that was tried is enough: {room_hint(graph.operators)}"
 
 
 def _held_lines(case: Case) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
+from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.links import Links
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
@@ -118,8 +121,15 @@ def too_large(spec: OperatorSpec, chip: ChipSpec, need: int) -> InfeasiblePlanEr
         f"needs at least {need:,} bytes per core, {room_bytes(chip):,} are available on {chip.name}",
         operator=spec.name,
         location=spec.location or None,
-        hint="use a chip with more cores, a smaller batch, or fp16",
+        hint=room_hint((spec,)),
     )
+
+
+def room_hint(specs: Iterable[OperatorSpec]) -> str:
+    """Return what makes room for operators that do not fit; fp16 only where a tensor has wider floats."""
+    dtypes = {operand.dtype for spec in specs for operand in (*spec.operands, spec.output)}
+    is_wide = any(dtype.startswith("f") and size_bytes(dtype) > size_bytes("f16") for dtype in dtypes)
+    return f"use a chip with more cores{', a smaller batch, or fp16' if is_wide else ' or a smaller batch'}"
 
 
 def _priced_front(
