@@ -26,6 +26,28 @@ def test_the_listing_assembles_to_the_same_image(tmp_path: Path, capsys: pytest.
     image = assemble(listing, base_address=0x50000)
     assert image.symbols == {"f": 0x50000}
     assert image.words[0, 3] == 8
+    assert image.stack_bytes == {"f": 8}
+
+
+@pytest.mark.parametrize("wrong", ["bad name=2", "=3", "1a=2", "A B", "F(x=2"])
+def test_a_macro_whose_name_is_no_identifier_is_a_wrong_argument(
+    wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f.S"
+    path.write_text("nop\n")
+    with pytest.raises(SystemExit) as caught:
+        main(["asm", str(path), "-D", wrong])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert "argument -D: found the name" in error
+    assert str(path) not in error
+
+
+def test_a_macro_may_have_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "f.S"
+    path.write_text("#define FOUR 4\nsetzi $m0, TWICE(FOUR)\n")
+    assert main(["asm", str(path), "-D", "TWICE(x)=2*x"]) == 0
+    assert "setzi $m0, 8" in capsys.readouterr().out
 
 
 def test_errors_are_shown_with_line_and_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,6 +75,7 @@ first:
   brnz $m1, second
   exitz $mzero
 .size first, . - first
+DEF_STACK_USAGE 24, first
 .section .data.table
 table: .int 1, -2, table
 .section .text.second, "ax"
@@ -94,6 +95,7 @@ def test_an_image_is_printed_as_text_that_makes_it_again() -> None:
     assert again.words.tolist() == image.words.tolist()
     assert again.symbols == image.symbols
     assert again.sizes == image.sizes
+    assert again.stack_bytes == image.stack_bytes == {"first": 24}
     assert set(image.words[:, 0].tolist()) == {SOLO, MAIN, AUX, SECOND, DATA}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,18 @@ from t10.core.tile import IPU_MEMORY
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # pyright: ignore[reportPrivateUsage] - unnamed in public
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^()]*\))?")
+"""The name of a macro, perhaps with parameters."""
+
+
+def _macro(text: str) -> str:
+    """Return the definition of a macro as it was given; refuses one whose name is no identifier."""
+    name = text.partition("=")[0]
+    if _NAME.fullmatch(name) is None:
+        raise argparse.ArgumentTypeError(f"found the name {name!r:.60}, expected letters, digits and '_'")
+    return text
 
 
 def add_asm(commands: Commands, common: argparse.ArgumentParser) -> None:
@@ -38,7 +51,12 @@ def add_asm(commands: Commands, common: argparse.ArgumentParser) -> None:
         help="do not link: list sections and symbols of every file, and which symbols it needs of others",
     )
     asm.add_argument(
-        "-D", dest="defines", action="append", metavar="NAME=TEXT", help="define a macro; repeatable"
+        "-D",
+        dest="defines",
+        action="append",
+        type=_macro,
+        metavar="NAME=TEXT",
+        help="define a macro; repeatable",
     )
     asm.add_argument(
         "-I",

@@ -33,7 +33,7 @@ def instruction_text(form: int, operands: Sequence[int]) -> str:
 def image_text(image: Image, *, addresses: bool = True) -> str:
     """Return an image as text: labels, bundles on one line, data as `.int`, and addresses as comments.
 
-    Assembled at the same base address, it gives the same words and symbols.
+    Assembled at the same base address, it gives the same words, symbols, sizes and stacks.
     """
     labels: dict[int, list[str]] = {}
     for name, address in image.symbols.items():
@@ -54,6 +54,7 @@ def image_text(image: Image, *, addresses: bool = True) -> str:
     end = image.base_address + image.size_bytes
     lines += [f"{name}:" for name in sorted(labels.pop(end, []))]
     lines += [f".size {name}, {n_bytes}" for name, n_bytes in sorted(image.sizes.items())]
+    lines += [f"DEF_STACK_USAGE {n_bytes}, {name}" for name, n_bytes in sorted(image.stack_bytes.items())]
     return "\n".join([*lines, ""])
 
 
