@@ -198,6 +198,21 @@ def test_infinite_weights_stay_in_their_column() -> None:
     run.check(rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("terms", [24, 32])
+def test_an_infinite_input_is_no_number_in_its_row_and_stays_there(terms: int) -> None:
+    # The last block of 24 terms begins at the ninth: those from there to the 16th are multiplied by 0 in it.
+    task = matmul(13, 16, terms, "f16", "f32")
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((13, terms)), np.abs(rng.standard_normal((16, terms)))
+    a[5, 10] = np.inf
+    compiled = FAMILY.compile(task)
+    assert compiled is not None
+    found = run_task(task, compiled, inputs=(a.reshape(-1), b.reshape(-1))).found.reshape(13, 16)
+    assert not np.isfinite(found[5]).any()
+    assert np.isnan(found[5]).all() == (terms == 24)
+    assert np.isfinite(np.delete(found, 5, axis=0)).all()
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda e: e.name)
 def test_inner_loops_keep_the_engine_busy(engine: Engine) -> None:
     # One bundle per step of the engine where input and output lie apart and the output is interleaved: its peak.
