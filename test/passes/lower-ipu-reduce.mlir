@@ -1,4 +1,4 @@
-// RUN: t10-opt --t10-partition="chip=test-4 f-op=1,1,4 ft=1x1x1,1x1x1,1x1x1" --t10-lower-ipu %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep --t10-partition="chip=test-4 f-op=1,1,4 ft=1x1x1,1x1x1,1x1x1" --t10-lower-ipu %s | filecheck %s
 
 // k is split over 4 tiles: each holds partial sums of all 8 x 16 elements in f32. Tile k ends with the two rows from 2k on,
 // 32 elements, 128 bytes: it gets them from the 3 others, 384 bytes. The epilogue adds them to its own and rounds them to

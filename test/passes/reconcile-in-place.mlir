@@ -1,4 +1,4 @@
-// RUN: t10-opt --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=sums" --t10-expand %s | filecheck %s
+// RUN: t10-opt --t10-fuse=orders=keep --t10-partition="chip=test-16 f-op=4,4,1 ft=1x1x1,1x1x1,1x1x1 operator=product" --t10-partition="chip=test-16 f-op=4,4 ft=1x1,1x1 operator=sums" --t10-expand %s | filecheck %s
 
 // The sums of rows of a product. Both operators cut rows and columns by 4, so every core sums the 4 x 4 block it has made:
 // the product is read where it lies, seen on the grid of the sums. The 4 cores of a row hold partial sums and end with 1 of
