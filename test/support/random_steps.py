@@ -44,7 +44,7 @@ def random_map(rng: Random) -> OperatorSpec:
     """Return an elementwise operator: broadcast, transposed, shifted and copied operands of floats or integers."""
     n_axes = rng.choice((1, 2, 2, 3, 3, 4))
     if rng.random() < 0.15:
-        return _integer_map(rng, n_axes)
+        return integer_map(rng, n_axes)
     out = rng.choice(("f16", "f16", "f32"))
     inputs = tuple(
         _operand(rng, number, rng.choice(("f16", "f16", "f32")), n_axes)
@@ -162,7 +162,7 @@ def _floats(rng: Random, dtypes: list[str], out: str) -> ScalarFunction:
     return body.function(body.cast(value, own, out))
 
 
-def _integer_map(rng: Random, n_axes: int) -> OperatorSpec:
+def integer_map(rng: Random, n_axes: int) -> OperatorSpec:
     """Return arithmetic of integers, divisions among it; fills of bytes are copies."""
     dtype = rng.choice(("i32", "i32", "i64", "i8"))
     inputs = tuple(

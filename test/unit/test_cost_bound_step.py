@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from support.models import save
 from support.random_products import Dims, product_of, random_product
 from support.random_products import random_box as random_product_box
-from support.random_steps import random_box, random_epilogue, random_look_up, random_map
+from support.random_steps import integer_map, random_box, random_epilogue, random_look_up, random_map
 from support.specs import dim, row_reduce
 
 from t10.chip import load_chip
@@ -137,6 +137,22 @@ def test_odd_rows_within_odd_loops_are_bounded(box: AxisSizes):
     cycles = cycles_of(swapped.task(box))
     assert cycles is not None
     assert 0 < swapped.bound(box, is_whole=True) <= cycles
+
+
+def map_of_integers(rng: Random) -> OperatorSpec:
+    return integer_map(rng, rng.choice((2, 3)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [random_map, map_of_integers])
+def test_few_rows_are_bounded(make: Callable[[Random], OperatorSpec]) -> None:
+    def tasks() -> Iterator[tuple[OperatorSpec, AxisSizes, int, Task]]:
+        for rng, spec, drawn in _drawn(make, 100, "few rows"):
+            box = (*(min(n, rng.choice((1, 1, 2, 3, 6))) for n in drawn[:-1]), -(-drawn[-1] // 8) * 8)
+            windows = tuple(tuple(n * rng.choice((1, 1, 2, 3)) for n in box) for _ in spec.rotatable)
+            yield spec, box, _bound(spec, box), step(spec, box, windows)
+
+    assert len(_ratios(tasks())) > 400
 
 
 @pytest.mark.slow

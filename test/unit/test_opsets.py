@@ -44,6 +44,14 @@ def test_all_dims_from_the_axis_on_are_one_row(operator: str, axis: str, opset: 
     agree(parsed(f"y = {operator} {axis} (x)", opset))
 
 
+def test_values_with_the_names_of_added_ones_are_kept_apart() -> None:
+    model = parsed("a = Relu (x) y = Hardmax (a)", 11)
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = ["y.flat" if name == "a" else name for name in names]
+    agree(model)
+
+
 @pytest.mark.parametrize("axis", [-1, -2, -3])
 @pytest.mark.parametrize("operator", ROWS)
 def test_an_axis_is_counted_from_the_last(operator: str, axis: int) -> None:

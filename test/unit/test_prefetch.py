@@ -33,6 +33,7 @@ from t10.frontend.importer import import_model
 from t10.passes.pipeline import module_text
 from t10.passes.registry import make
 from t10.passes.registry import run as apply
+from t10.plan.options import PlanOptions
 from t10.plan.prefetch.bound import Weight, bound_cycles
 from t10.plan.prefetch.paper import Group, double_buffered
 from t10.plan.prefetch.run import Step, best_kept, run
@@ -218,6 +219,39 @@ def test_weights_that_fit_are_fetched_where_that_takes_less(tmp_path: Path) -> N
     assert plans[1].fetches
     assert plans[2].fetches
     assert all(plan.optimality and plan.optimality.bound_cycles <= cycles[-1] for plan in plans)
+    # Algorithm 1 keeps what fits.
+    greedy = t10.compile(file, f"{chip}48 KiB", options=PlanOptions(reconcile="greedy"), program=False).plan
+    assert not greedy.fetches
+    assert greedy.optimality
+    assert greedy.optimality.method == "greedy"
+
+
+def test_off_chip_memory_is_never_slower(tmp_path: Path) -> None:
+    """A plan that fetches fills the memory: where its buffers then lie, it takes longer than one that keeps all."""
+    random, file = np.random.default_rng(0), tmp_path / "two.onnx"
+    arrays = [
+        numpy_helper.from_array(random.standard_normal(shape).astype(np.float16), name)
+        for name, shape in (("w", (158, 132)), ("v", (132, 156)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("MatMul", ["a", "v"], ["b"]),
+        helper.make_node("Relu", ["b"], ["y"]),
+    ]
+    first, last = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT16, [14, n])
+        for name, n in (("x", 158), ("y", 156))
+    )
+    model = helper.make_model(
+        helper.make_graph(nodes, "two", [first], [last], arrays), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    file.write_bytes(model.SerializeToString())
+    chip = "test-16:reserved_bytes=8192,shift_buffer_bytes=1024,sram_bytes=26624"
+    kept, free = (
+        t10.compile(file, each, program=False).report().total_cycles
+        for each in (chip, f"{chip},hbm_bandwidth=64GB/s")
+    )
+    assert free <= kept
 
 
 def test_a_saved_plan_fetches_as_before(compiled: t10.Executable, path: Path, tmp_path: Path) -> None:

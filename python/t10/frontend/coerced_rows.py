@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 
+from t10.frontend.names import fresh, value_names
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -20,23 +21,28 @@ def flatten_rows(graph: Any, operators: Collection[str] = COERCED) -> None:
 
     In all opsets they then mean what they mean below 13.
     """
+    _flatten(graph, operators, set(value_names(graph)))
+
+
+def _flatten(graph: Any, operators: Collection[str], taken: set[str]) -> None:
+    """Do what `flatten_rows` does; values that are added have names that are not `taken`."""
     nodes: list[Any] = []
     for node in graph.node:
         for attribute in node.attribute:
             for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                flatten_rows(inner, operators)
+                _flatten(inner, operators, taken)
         is_coerced = node.op_type in operators and node.domain in STANDARD_DOMAINS
-        nodes.extend(_over_rows(node) if is_coerced else [node])
+        nodes.extend(_over_rows(node, taken) if is_coerced else [node])
     replace_all(graph.node, nodes)
 
 
-def _over_rows(node: Any) -> list[Any]:
+def _over_rows(node: Any, taken: set[str]) -> list[Any]:
     """Return what stands for a node; the last axis is a row already."""
     axis = next((int(each.i) for each in node.attribute if each.name == "axis"), _DEFAULT_AXIS)
     if axis == -1:
         return [node]
     x, y, make = node.input[0], node.output[0], onnx.helper.make_node
-    flat, rows, extents = (f"{y}.{what}" for what in ("flat", "rows", "shape"))
+    flat, rows, extents = (fresh(f"{y}.{what}", taken) for what in ("flat", "rows", "shape"))
     written: list[Any] = [
         make("Flatten", [x], [flat], axis=axis),
         make(node.op_type, [flat], [rows], axis=-1),

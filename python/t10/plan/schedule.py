@@ -138,7 +138,11 @@ def _scheduled(
     def fetched() -> ModulePlan:
         return counting(lambda counted: fetched_plan(context, at_levels, options, counted, progress))
 
-    return kept_or_fetched(context, at_levels, kept, fetched)
+    def cycles(plan: ModulePlan) -> int:
+        return sum_of_cycles(as_placed(plan, context.chip, context.cost))
+
+    is_exact = options.reconcile == "exact" and not options.as_published
+    return kept_or_fetched(context, at_levels, kept, fetched, cycles if is_exact else None)
 
 
 def _planned(

@@ -47,6 +47,8 @@ LEAST_START, LEAST_ROW = 10, 1
 """Slots before rows, and of a row beside its points, of any code."""
 MOST_SUBSET = 2
 """Of more loops around rows, as many are asked about at once."""
+LESS_IN_PARTS = 3
+"""Slots by which a worker's part of a row is found sooner than its columns of a single one."""
 PART_POINTS = 2
 """Extents of the loops around rows that are asked about in parts."""
 ANOTHER_START = 4
@@ -141,10 +143,24 @@ def _costs_of(one: Map) -> tuple[RowCosts, RowCosts] | None:
     )
     once = {name: getattr(single, name) for name in ("one", "one_left", "one_pair")}
     some = replace(least_of([*found, many or single, points_only]), **once)
+    if one.may_stride(axis):
+        some, many = _without_strides(some, single), many and _without_strides(many, single)
     if many is None:
         return some, some
     across = {name: getattr(some, name) for name in ("across_start", "across_row", "across")}
     return some, replace(many, **once, **across)
+
+
+def _without_strides(costs: RowCosts, single: RowCosts) -> RowCosts:
+    """Return costs whose parts of rows take no more than a single row does: elements may be neighbours in both."""
+    if costs.part == BEYOND:
+        return costs
+    return replace(
+        costs,
+        part=min(costs.part, single.one - LESS_IN_PARTS),
+        part_left=min(costs.part_left, single.one_left - LESS_IN_PARTS),
+        part_whole=min(costs.part_whole, single.whole),
+    )
 
 
 def aligned_costs(one: Map) -> tuple[RowCosts, ...]:
@@ -322,6 +338,8 @@ def _part_costs(one: Map, axis: int, outer: AxisSizes, whole: int) -> dict[str, 
         return {}
     way = _way((nest, task.apart))
     start, row, fill = _overheads(way, nest)
+    # In longer windows all may lie alike, and where an axis has one point, an operand may not move.
+    start -= len(nest.moved) - 1 + sum(not walk.inner and any(walk.outer) for walk in nest.walks)
     quad = whole if way is None else min(whole, way.slots * QUAD // way.draft.lanes)
     return {"part": start + row, "part_left": max(start + row - fill, 0), "part_whole": quad}
 

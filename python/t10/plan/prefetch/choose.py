@@ -58,26 +58,29 @@ def kept_or_fetched(
     fronts: tuple[Front, ...],
     kept: Callable[[], ModulePlan],
     fetched: Callable[[], ModulePlan],
+    cycles: Callable[[ModulePlan], int] | None,
 ) -> ModulePlan:
-    """Return the plan that keeps all weights on the chip, or the one that fetches some where that takes less.
+    """Return the plan that keeps all weights on the chip, or the one that fetches some if that takes less `cycles`.
 
-    Only the latter where weights do not fit. Raises `InfeasiblePlanError` where neither fits.
+    Without `cycles` weights are only fetched if they do not fit. Raises `InfeasiblePlanError` where neither plan fits.
     """
     if must_fetch(context, fronts):
         return fetched()
+    if cycles is None or context.chip.off_chip is None:
+        return kept()
     try:
         plan = kept()
     except InfeasiblePlanError:
-        if context.chip.off_chip is None:
-            raise
         return fetched()
-    if context.chip.off_chip is None or ROOMY_PARTS * plan.peak_bytes <= context.chip.sram_bytes:
+    if ROOMY_PARTS * plan.peak_bytes <= context.chip.sram_bytes:
         return plan
     try:
         other = fetched()
     except InfeasiblePlanError:
         return plan
-    best = min(plan, other, key=_cycles)
+    if not other.fetches:
+        return plan
+    best = min(plan, other, key=cycles)
     # Choices that keep all weights and those that fetch some count together.
     known = [each.optimality for each in (plan, other) if each.optimality is not None]
     bound = min(each.bound_cycles for each in known)
