@@ -84,8 +84,8 @@ def test_what_does_not_fit_is_named_with_bytes() -> None:
     ) as caught:
         reconcile(replace(problem([typical()] * 3, 45, live=30), base_bytes=10), by_run_time=False)
     assert caught.value.operator == "matmul"
-    assert caught.value.hint is not None
-    assert "fp16" in caught.value.hint
+    # All is f16 already.
+    assert caught.value.hint == "use a chip with more cores or a smaller batch"
 
 
 @pytest.mark.parametrize("by_run_time", [True, False])

@@ -27,7 +27,6 @@ from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
-from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointPlanner
 from t10.plan.joint.states import PLAIN
 from t10.plan.memory.allocation import memory_bytes
@@ -38,7 +37,7 @@ from t10.plan.options import PlanOptions, Progress, Reading
 from t10.plan.prefetch.choose import fetched_plan, kept_or_fetched
 from t10.plan.prefetch.fetching import with_waits
 from t10.plan.search.alternatives import evaluate_plans
-from t10.plan.search.listed import costed
+from t10.plan.search.listed import costed, room_hint
 from t10.plan.search.pareto import Front
 from t10.plan.sharing import best_sharing
 
@@ -366,7 +365,7 @@ def _greedy_plan(
     raise InfeasiblePlanError(
         f"buffers as last placed need {memory_bytes(end):,} bytes per core, {context.chip.name} has "
         f"{context.chip.sram_bytes:,}",
-        hint=HINT,
+        hint=room_hint(context.graph.operators),
     )
 
 
@@ -397,7 +396,7 @@ def check_room(plan: ModulePlan, chip: ChipSpec) -> None:
     """Raise `InfeasiblePlanError` if the buffers of a plan end too high."""
     if plan.end_bytes > chip.data_end_bytes:
         need = f"{memory_bytes(plan.end_bytes):,} bytes per core, {chip.name} has {chip.sram_bytes:,}"
-        raise InfeasiblePlanError(f"buffers as placed need {need}", hint=HINT)
+        raise InfeasiblePlanError(f"buffers as placed need {need}", hint=room_hint(plan.graph.operators))
 
 
 def costed_arrivals(plan: ModulePlan, chip: ChipSpec, cost: CostModel) -> ModulePlan:

@@ -17,13 +17,13 @@ from t10.core.arrays import Bools, Ints
 from t10.core.expression import OperatorSpec
 from t10.errors import InfeasiblePlanError
 from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.search.listed import room_hint
 
 Ban = tuple[int, int, int]
 """(table, row, row it would be raised to) of a raise for which another operator has no room. Idle memory only grows,
 so what has no room once never has, for any operator of the kind."""
 Watch = Callable[[tuple[int, int]], object]
 """Called with what a state takes: idle bytes, those that rest all the time left out, and cycles."""
-HINT = "use a chip with more cores, a smaller batch, or fp16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +209,5 @@ def _does_not_fit(problem: Problem, step: int, idle_bytes: int) -> InfeasiblePla
         f"{problem.base_bytes:,}",
         operator=spec.name,
         location=spec.location or None,
-        hint=HINT,
+        hint=room_hint((spec,)),
     )

@@ -17,7 +17,6 @@ from t10.core.schedule import ModulePlan, Optimality
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import Context, assemble
 from t10.plan.greedy.algorithm1 import base_bytes, tables_of
-from t10.plan.greedy.reconcile import HINT
 from t10.plan.joint.choose import JointChoice, JointPlanner
 from t10.plan.memory.levels import LevelTable
 from t10.plan.memory.room import Room
@@ -25,6 +24,7 @@ from t10.plan.options import PlanOptions, Progress
 from t10.plan.prefetch.bound import Weight, bound_cycles
 from t10.plan.prefetch.fetching import fetched_bytes, steps_of, with_run
 from t10.plan.prefetch.run import Run, best_kept, run
+from t10.plan.search.listed import room_hint
 from t10.plan.search.pareto import Front
 
 SHARES = 8
@@ -117,7 +117,7 @@ def fetched_plan(
         raise InfeasiblePlanError(
             f"an operator and its weights need more than the {context.chip.sram_bytes:,} bytes per core of "
             f"{context.chip.name}",
-            hint=HINT,
+            hint=room_hint(context.graph.operators),
         )
     plan = fetching(chosen.plan, context.chip, room)
     cycles = _cycles(plan)
@@ -237,5 +237,5 @@ def fetching(plan: ModulePlan, chip: ChipSpec, room: Room) -> ModulePlan:
         room_bytes -= end - chip.data_end_bytes
     raise InfeasiblePlanError(
         f"an operator and its weights need more than the {chip.sram_bytes:,} bytes per core of {chip.name}",
-        hint=HINT,
+        hint=room_hint(plan.graph.operators),
     )
