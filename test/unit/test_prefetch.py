@@ -34,6 +34,7 @@ from t10.passes.pipeline import module_text
 from t10.passes.registry import make
 from t10.passes.registry import run as apply
 from t10.plan.options import PlanOptions
+from t10.plan.prefetch import choose
 from t10.plan.prefetch.bound import Weight, bound_cycles
 from t10.plan.prefetch.paper import Group, double_buffered
 from t10.plan.prefetch.run import Step, best_kept, run
@@ -224,6 +225,26 @@ def test_weights_that_fit_are_fetched_where_that_takes_less(tmp_path: Path) -> N
     assert not greedy.fetches
     assert greedy.optimality
     assert greedy.optimality.method == "greedy"
+
+
+def test_choices_that_fetch_are_compared_where_their_buffers_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best choice of 28 and 32 KiB lay so badly that less memory was faster."""
+    file = tmp_path / "chain.onnx"
+    file.write_bytes(network(6, 128, 8).SerializeToString())
+    chip = "test-16:reserved_bytes=8192,shift_buffer_bytes=1024,hbm_bandwidth=64GB/s,sram_bytes="
+
+    def cycles(size: int) -> int:
+        return t10.compile(file, f"{chip}{size} KiB", program=False).report().total_cycles
+
+    found = [cycles(size) for size in (24, 28, 32, 36)]
+    assert found == sorted(found, reverse=True)
+    monkeypatch.setattr(choose, "PARTS", (1.0,))
+    less = cycles(32)
+    monkeypatch.setattr(choose, "MOST_PLACED", 1)
+    assert found[2] < less <= cycles(32)
+    assert cycles(28) > found[1]
 
 
 def test_off_chip_memory_is_never_slower(tmp_path: Path) -> None:

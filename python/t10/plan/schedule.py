@@ -135,7 +135,7 @@ def _scheduled(
         return planned(context) if options.as_published else best_sharing(context, options.forced, planned)
 
     def fetched() -> ModulePlan:
-        return counting(lambda counted: fetched_plan(context, at_levels, options, counted, progress))
+        return counting(lambda counted: fetched_plan(context, at_levels, options, counted, cycles, progress))
 
     def cycles(plan: ModulePlan) -> int:
         return sum_of_cycles(as_placed(plan, context.chip, context.cost))

@@ -7,10 +7,11 @@ operators wait for off-chip memory, smaller plans are faster, because they leave
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from t10.chip import ChipSpec
+from t10.core.graph import Graph
 from t10.core.off_chip import OffChip
 from t10.core.own_weights import own_weights
 from t10.core.schedule import ModulePlan, Optimality
@@ -31,6 +32,11 @@ SHARES = 8
 """Of how many equal parts of a core's memory some are left to the weights of other operators."""
 FINER = 3
 """How often shares between the best and its neighbours are tried."""
+MOST_PLACED = 8
+"""How often choices are placed, best first, while what the next one takes at its best is less than the best does."""
+LOST_PART = 1 / 200
+PARTS = (1.0, 7 / 8, 3 / 4)
+"""What lies so badly that it takes longer, by more than `LOST_PART`, is fetched into these parts of the memory, too."""
 FIT_ROUNDS = 8
 ROOMY_PARTS = 2
 """Plans that keep all weights in less than this part of a core's memory have as many copies of them as pay."""
@@ -96,11 +102,13 @@ def fetched_plan(
     fronts: tuple[Front, ...],
     options: PlanOptions,
     room: Room,
+    cycles: Callable[[ModulePlan], int],
     progress: Progress | None = None,
 ) -> ModulePlan:
     """Return the plan of a model that fetches weights while it runs, with a bound of every schedule.
 
-    Raises `InfeasiblePlanError` where an operator does not fit by itself.
+    Choices are compared by the `cycles` that they take where their buffers lie. Raises `InfeasiblePlanError` where an
+    operator does not fit by itself.
     """
     memory = context.chip.off_chip
     assert memory is not None
@@ -112,17 +120,39 @@ def fetched_plan(
     choice = FetchedChoice(
         context, JointPlanner(context, fronts, options, {}, report), tables_of(context, fronts)
     )
-    chosen = choice.best(memory)
-    if chosen is None:
-        raise InfeasiblePlanError(
-            f"an operator and its weights need more than the {context.chip.sram_bytes:,} bytes per core of "
-            f"{context.chip.name}",
-            hint=room_hint(context.graph.operators),
-        )
-    plan = fetching(chosen.plan, context.chip, room)
-    cycles = _cycles(plan)
-    known = Optimality("fetched", cycles, min(choice.bound(memory), cycles), n_states=choice.n_states)
+    plan = _least_where_it_lies(choice.ranked(memory), context.chip, room, cycles)
+    if plan is None:
+        raise _does_not_fit(context.graph, context.chip)
+    priced = _cycles(plan)
+    known = Optimality("fetched", priced, min(choice.bound(memory), priced), n_states=choice.n_states)
     return replace(plan, optimality=known)
+
+
+def _least_where_it_lies(
+    ranked: Sequence[Chosen], chip: ChipSpec, room: Room, cycles: Callable[[ModulePlan], int]
+) -> ModulePlan | None:
+    """Return the plan, of the first choices that have places, that takes least there; None if none has any."""
+    found: list[tuple[int, ModulePlan]] = []
+    for chosen in ranked:
+        for part in PARTS:
+            if len(found) == MOST_PLACED or any(lying <= chosen.run.cycles for lying, _ in found):
+                break
+            try:
+                plan = fetching(chosen.plan, chip, room, part)
+            except InfeasiblePlanError:
+                break
+            lying = cycles(plan)
+            found.append((lying, plan))
+            if lying * (1 - LOST_PART) <= chosen.run.cycles:
+                break
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _does_not_fit(graph: Graph, chip: ChipSpec) -> InfeasiblePlanError:
+    return InfeasiblePlanError(
+        f"an operator and its weights need more than the {chip.sram_bytes:,} bytes per core of {chip.name}",
+        hint=room_hint(graph.operators),
+    )
 
 
 @dataclass(slots=True)
@@ -142,6 +172,10 @@ class FetchedChoice:
 
     def best(self, memory: OffChip) -> Chosen | None:
         """Return the choice whose run takes least, None if none fits."""
+        return next(iter(self.ranked(memory)), None)
+
+    def ranked(self, memory: OffChip) -> list[Chosen]:
+        """Return choices whose runs take least first, one of those that take the same."""
         tried: dict[int, Chosen | None] = {}
         for part in range(SHARES):
             tried[part << FINER] = self._chosen(part << FINER, memory)
@@ -150,7 +184,11 @@ class FetchedChoice:
             for part in (at - (1 << finer), at + (1 << finer)):
                 if 0 <= part < SHARES << FINER and part not in tried:
                     tried[part] = self._chosen(part, memory)
-        return tried[_best_of(tried)]
+        by_cycles: dict[int, Chosen] = {}
+        for _, chosen in sorted(tried.items()):
+            if chosen is not None:
+                by_cycles.setdefault(chosen.run.cycles, chosen)
+        return [chosen for _, chosen in sorted(by_cycles.items())]
 
     @property
     def n_states(self) -> int:
@@ -216,26 +254,22 @@ def _thin(table: LevelTable) -> int:
     return int(table.idle_bytes.min())
 
 
-def fetching(plan: ModulePlan, chip: ChipSpec, room: Room) -> ModulePlan:
-    """Return an assembled plan with the fetches that suit it best, and its buffers in their places.
+def fetching(plan: ModulePlan, chip: ChipSpec, room: Room, part: float = 1.0) -> ModulePlan:
+    """Return an assembled plan with the fetches that suit it best in a part of the memory, its buffers in their places.
 
     Fetches begin later where packing wastes space. Raises `InfeasiblePlanError` where there is no room.
     """
     memory = chip.off_chip
     assert memory is not None
     steps = steps_of(plan, chip, memory)
-    best, end = best_kept(steps, chip.capacity_bytes, memory.latency_cycles), 0
-    room_bytes = chip.capacity_bytes
+    room_bytes = int(chip.capacity_bytes * part)
+    best = best_kept(steps, room_bytes, memory.latency_cycles)
     for _ in range(FIT_ROUNDS):
         found = None if best is None else run(steps, room_bytes, memory.latency_cycles, best[0])
         if found is None:
             break
         made = room(with_run(plan, found))
-        end = made.end_bytes
-        if end <= chip.data_end_bytes:
+        if made.end_bytes <= chip.data_end_bytes:
             return made
-        room_bytes -= end - chip.data_end_bytes
-    raise InfeasiblePlanError(
-        f"an operator and its weights need more than the {chip.sram_bytes:,} bytes per core of {chip.name}",
-        hint=room_hint(plan.graph.operators),
-    )
+        room_bytes -= made.end_bytes - chip.data_end_bytes
+    raise _does_not_fit(plan.graph, chip)
