@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from t10.chip import ChipSpec, load_chip
-from t10.chip.load import meant_field, numbers_of
+from t10.chip.numbers import listed, meant_field, numbers_of
 from t10.chip.off_chip import BANDWIDTH_KEY
 from t10.chip.units import bytes_per_second, hertz, n_bytes
 from t10.core.atomic import write_text
@@ -100,7 +100,7 @@ def parse_varied(text: str, base: ChipSpec) -> Varied:
         near = meant_field(field, known) if field not in known else ""
         meant = f"did you mean {near}? " if near else ""
         raise InputError(
-            f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {', '.join(known)})"
+            f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {listed(known)})"
         )
     if RANGE not in values:
         return Varied(field, _listed(text, field, values))

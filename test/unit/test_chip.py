@@ -324,9 +324,38 @@ def test_numbers_of_a_chip_are_changed_by_its_name() -> None:
     assert chip.name == "test-16:shift_buffer_bytes=4096,sync_cycles=60"
 
 
+def test_numbers_of_its_parts_are_changed_by_their_names() -> None:
+    def levels(changes: str) -> list[tuple[int, float, float, int]]:
+        chip = load_chip(f"pod16:{changes}")
+        return [
+            (e.count, e.link_bytes_per_cycle, e.link_bytes_per_second, e.latency_cycles) for e in chip.levels
+        ]
+
+    core, _, pair = levels("sync_cycles=60")
+    assert levels("levels.chip.link_bytes_per_second=48 GB/s") == [core, (2, 0, 48e9, 170), pair]
+    assert levels("levels.chip.link_bytes_per_cycle=3,levels.pair.latency_cycles=9") == [
+        core,
+        (2, 3, 0, 170),
+        (8, 0, 64e9, 9),
+    ]
+    assert load_chip("pod16:levels.pair.count=4").n_cores == 1472 * 2 * 4
+    assert load_chip("pod16:n_cores=11776,levels.pair.count=4").n_cores == 11776
+    units = load_chip("ipu-mk2:matrix_units.f16-f32.load_cycles=7").matrix_units
+    assert [unit.load_cycles == 7 for unit in units] == [
+        (unit.in_dtype, unit.acc_dtype) == ("f16", "f32") for unit in units
+    ]
+    assert load_chip("ipu-mk2:floor_plan.rows=9").floor_plan.rows == 9
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("pod16:levels.chp.count=4", r"did you mean levels\.chip\.count=4\?"),
+        ("pod16:levels.core.latency_cycles=4", "found 'levels.core.latency_cycles=4', expected"),
+        ("pod16:levels.chip.multicast=0", "found 'levels.chip.multicast=0', expected"),
+        ("pod16:levels.chip.link_bytes_per_second=96", "no link is so slow"),
+        ("pod16:n_cores=5,levels.chip.count=4", "n_cores = 5, but the counts of levels make 47104"),
+        ("test-16:nothing=1", r"a field of n_cores, .*, floor_plan\.tiles_per_row, .*, execution"),
         ("test-16:speed=9", "found 'speed=9', expected FIELD=NUMBER"),
         ("test-16:n_core=3", r"found 'n_core=3', expected FIELD=NUMBER \(did you mean n_cores=3\?\)"),
         ("test-16:sync_cycles", "found 'sync_cycles', expected FIELD=NUMBER"),

@@ -294,6 +294,22 @@ def test_off_chip_memory_is_varied_like_any_other_number() -> None:
         parse_varied("nothing=1", base)
 
 
+def test_links_and_engines_are_varied_like_any_other_number() -> None:
+    base = load_chip("test-4x16")
+    links = parse_varied("levels.chip.link_bytes_per_cycle=0.5..2", base)
+    counts = parse_varied("levels.chip.count=2,4", base)
+    chips = chips_of("test-4x16", [links, counts]).values()
+    assert [(c.levels[1].link_bytes_per_cycle, c.n_cores) for c in chips] == [
+        (rate, n) for rate in (0.5, 1, 2) for n in (32, 64)
+    ]
+    units = chips_of("test-4", [parse_varied("matrix_units.f16-f32.row_cycles=4..16", BASE)]).values()
+    assert [[u.row_cycles for u in c.matrix_units if u.acc_dtype != u.in_dtype] for c in units] == [
+        [4],
+        [8],
+        [16],
+    ]
+
+
 @pytest.mark.slow
 def test_a_model_in_stages_is_planned_for_every_chip(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
 from t10.chip.spec import ChipSpec
 from t10.core import plugins
@@ -21,8 +21,8 @@ from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
+CORES_KEY = "n_cores"
 PAIRS_KEY, WORD_KEY = "paired_bytes_per_cycle", "execution"
-LEVELS_KEY, CORES_KEY = "levels", "n_cores"
 CHANGES_AFTER = ":"
 DEFAULT_CHIP = "ipu-mk2"
 HINT = "docs/chip-files.md lists every field"
@@ -90,27 +90,6 @@ def _checked(
     )
 
 
-def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
-    """Return the fields of a chip that may be changed one by one, with their values.
-
-    Those of its memory and energy have a dot. `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
-    """
-    fields = chip.model_dump()
-    numbers = {name: value for name, value in fields.items() if isinstance(value, (int, float))}
-    memory = chip.memory
-    numbers |= {} if memory is None else {f"{MEMORY_KEY}.{n}": v for n, v in memory.model_dump().items()}
-    numbers |= {} if chip.energy is None else {f"energy.{n}": v for n, v in chip.energy.model_dump().items()}
-    return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
-
-
-def meant_field(field: str, known: Collection[str]) -> str:
-    """Return the field that a misspelt one probably is, "" if none; a memory as a whole means its bandwidth."""
-    is_memory = field.partition(".")[0] == MEMORY_KEY
-    among = [name for name in known if name.startswith(f"{MEMORY_KEY}.") or not is_memory]
-    near = [] if field == MEMORY_KEY else get_close_matches(field, among, n=1)
-    return near[0] if near else BANDWIDTH_KEY if is_memory else ""
-
-
 def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     """Return a chip with `FIELD=NUMBER,...` changed; it is called as it was asked for."""
     fields, numbers = chip.model_dump(), numbers_of(chip)
@@ -124,14 +103,16 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
             meant = (
                 f"(did you mean {near}{equals}{value}?)"
                 if near
-                else f"with a field of {', '.join(numbers)}, or {WORD_KEY}"
+                else f"with a field of {listed((*numbers, WORD_KEY))}"
             )
             raise InputError(
                 f"chip {text}: found '{change}', expected FIELD=NUMBER {meant}",
                 hint=HINT,
             )
-        outer, _, inner = field.rpartition(".")
-        (fields[outer] if outer else fields)[inner] = value.strip()
+        put(fields, field, value.strip())
+    if CORES_KEY not in own and any(field.startswith(f"{LEVELS_KEY}.") for field in own):
+        # Levels say how many there are.
+        del fields[CORES_KEY]
     fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
     fields["description"] = f"based on {chip.name}"
     return _checked(fields, own, f"chip {text}", {})

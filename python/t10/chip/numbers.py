@@ -1,0 +1,70 @@
+"""Numbers of a chip that are changed one by one, each by its path.
+
+`sram_bytes`, `memory.channels`, `levels.chip.latency_cycles`, `matrix_units.f16-f32.row_cycles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY
+from t10.chip.spec import ChipSpec
+
+LEVELS_KEY, UNITS_KEY = "levels", "matrix_units"
+PARTS = (MEMORY_KEY, "energy", "floor_plan")
+RATES = ("link_bytes_per_cycle", "link_bytes_per_second")
+"""Of both a level has one: giving one takes the other away."""
+
+
+def parts_of(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the parts of a chip's `fields` that have numbers, by what goes before their names."""
+    parts: dict[str, dict[str, Any]] = {
+        f"{name}.": fields[name] for name in PARTS if fields[name] is not None
+    }
+    parts |= {f"{LEVELS_KEY}.{each['name']}.": each for each in fields[LEVELS_KEY]}
+    units: Iterable[dict[str, Any]] = fields[UNITS_KEY]
+    return parts | {f"{UNITS_KEY}.{each['in_dtype']}-{each['acc_dtype']}.": each for each in units}
+
+
+def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
+    """Return the numbers of a chip by path; an exchange has no links.
+
+    `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
+    """
+    fields, memory = chip.model_dump(), chip.memory
+    exchanges = {f"{LEVELS_KEY}.{each.name}." for each in chip.levels if each.topology == "exchange"}
+    numbers = {
+        f"{before}{name}": value
+        for before, part in {"": fields, **parts_of(fields)}.items()
+        for name, value in part.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+        if before not in exchanges or name == "count"
+    }
+    return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
+
+
+def put(fields: dict[str, Any], path: str, value: str) -> None:
+    """Set the number at a path that `numbers_of` knows."""
+    before, dot, name = path.rpartition(".")
+    part = parts_of(fields)[f"{before}."] if dot else fields
+    part[name] = value
+    if name in RATES and before.startswith(f"{LEVELS_KEY}."):
+        part[RATES[1 - RATES.index(name)]] = 0
+
+
+def meant_field(field: str, known: Collection[str]) -> str:
+    """Return the field that a misspelt one probably is, "" if none; a memory as a whole means its bandwidth."""
+    is_memory = field.partition(".")[0] == MEMORY_KEY
+    among = [name for name in known if name.startswith(f"{MEMORY_KEY}.") or not is_memory]
+    near = [] if field == MEMORY_KEY else get_close_matches(field, among, n=1)
+    return near[0] if near else BANDWIDTH_KEY if is_memory else ""
+
+
+def listed(known: Iterable[str]) -> str:
+    """Return fields as one line, of every part the first one."""
+    first: dict[str, str] = {}
+    for name in known:
+        first.setdefault(name.rpartition(".")[0] or name, name)
+    return ", ".join(first.values())
