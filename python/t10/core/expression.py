@@ -25,7 +25,7 @@ from math import prod
 from typing import Literal
 
 from t10.core.scalar import ScalarFunction
-from t10.errors import T10Error
+from t10.errors import T10Error, UnsupportedOpError
 
 AxisSizes = tuple[int, ...]
 """One number per axis of an operator, in the order of `OperatorSpec.axes`."""
@@ -152,10 +152,7 @@ class OperatorSpec:
     def __post_init__(self) -> None:
         """Refuse expressions that no plan could execute."""
         parallel = frozenset(i for i, axis in enumerate(self.axes) if axis.kind == "parallel")
-        if any(len(dim.terms) > 1 or (dim.terms and not dim.is_simple) for dim in self.output.dims):
-            raise T10Error(f"output {self.output.name} is not indexed by single axes", operator=self.name)
-        if self.output.axes != parallel:
-            raise T10Error("every parallel axis, and no other, must index the output", operator=self.name)
+        self._check_output(parallel)
         if (self.combine == "none") != (len(parallel) == len(self.axes)):
             raise T10Error("an operator combines if and only if it has a reduction axis", operator=self.name)
         if self.body.n_inputs != len(self.inputs):
@@ -169,6 +166,23 @@ class OperatorSpec:
         if self.epilogue is None and self.acc_dtype != self.output.dtype:
             found = f"accumulates {self.acc_dtype} into {self.output.dtype} without epilogue"
             raise T10Error(found, operator=self.name)
+
+    def _check_output(self, parallel: frozenset[int]) -> None:
+        """Refuse an output of which elements are written twice, or not at all."""
+        output, used = self.output, [axis for dim in self.output.dims for axis in dim.axes]
+        places = zip(output.dims, output.shape, strict=True)
+        if any(not dim.is_simple if dim.terms else (dim.offset, extent) != (0, 1) for dim, extent in places):
+            raise UnsupportedOpError(
+                f"output {output.name} of shape {list(output.shape)} is not indexed by single axes, expected one for "
+                "every dim of more than one element",
+                operator=self.name,
+            )
+        if frozenset(used) != parallel or len(used) > len(parallel):
+            raise UnsupportedOpError(
+                f"output {output.name} is indexed by {[self.axes[axis].name for axis in used]}, expected every "
+                "parallel axis once, and no other",
+                operator=self.name,
+            )
 
     def __hash__(self) -> int:
         """Return a hash of what tells most operators apart: one is a key of much that is kept, and has many parts."""
