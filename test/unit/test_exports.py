@@ -217,6 +217,35 @@ def test_old_resizing_reads_without_half_pixels(opset: int, operator: str, mode:
     agree(model(f"g (float[1, 2, 5, 6] x) => (float[{shape}] y) {{ {text} }}", opset), floats(1, 2, 5, 6))
 
 
+@pytest.mark.parametrize("opset", [7, 9, 10])
+def test_old_resizing_inside_a_network_reads_without_half_pixels(opset: int) -> None:
+    """ONNX's converter gives results that are no outputs of the model other names."""
+    scales = "scales = Constant <value: tensor = float[4] {1, 1, 2, 3}> ()"
+    near, far = (
+        f'Upsample <mode: string = "{mode}", scales: floats = [1.0, 1.0, 2.0, 3.0]> ('
+        if opset == 7
+        else f'{"Upsample" if opset == 9 else "Resize"} <mode: string = "{mode}"> ('
+        for mode in ("nearest", "linear")
+    )
+    end = ")" if opset == 7 else ", scales)"
+    text = f"""g (float[1, 2, 3, 4] x) => (float[1, 2, 12, 36] y) {{
+        {"" if opset == 7 else scales}
+        a = {far}x{end}
+        b = Sigmoid (a)
+        c = {near}b{end}
+        y = Neg (c)
+    }}"""
+    agree(model(text, opset), floats(1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(("a", "b"), [("3, 2, 4", "1, 4, 2"), ("1, 2, 4", "3, 4, 2"), ("1, 2, 4", "1, 4, 2")])
+def test_one_matrix_is_multiplied_with_each_of_a_stack(a: str, b: str) -> None:
+    """As positions of a batch with one row of frequencies."""
+    stack = max(a[0], b[0])
+    text = f"g (float[{a}] x, float[{b}] w) => (float[{stack}, 2, 2] y) {{ y = MatMul (x, w) }}"
+    agree(model(text), *(floats(*map(int, shape.split(", "))) for shape in (a, b)))
+
+
 @pytest.mark.parametrize("n_bits", [0, 1, 5, 30, 31])
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 def test_integers_shifted_as_unsigned_ones(direction: str, n_bits: int) -> None:

@@ -470,9 +470,16 @@ def test_no_axes_squeeze_all_dims_of_extent_1(opset: int, is_node: bool) -> None
         ("ba", [(2, 3)]),
         ("a...", [(2, 3, 4)]),
         ("i,i", [(3,), (3,)]),
+        ("sn,s,sp->pn", [(6, 3), (6,), (6, 4)]),
+        ("bhlm,bhmk,hkd->bld", [(2, 3, 4, 5), (2, 3, 5, 6), (3, 6, 7)]),
+        ("bln,bsn,bhls,bshp->blhp", [(2, 4, 3), (2, 5, 3), (2, 6, 4, 5), (2, 5, 6, 3)]),
+        ("s,s,s->", [(6,)] * 3),
+        ("...a,ab,bc", [(2, 3, 4), (4, 5), (5, 2)]),
+        ("abcd,abed->abce", [(2, 3, 4, 1), (2, 3, 5, 6)]),
+        ("ab,b,cb->ca", [(2, 3), (1,), (4, 1)]),
     ],
 )
-def test_an_equation_without_an_output_keeps_letters_that_occur_once(
+def test_an_equation_may_have_many_operands_and_no_output(
     equation: str, shapes: list[tuple[int, ...]]
 ) -> None:
     inputs = {f"x{i}": draw(*shape) for i, shape in enumerate(shapes)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import onnx
@@ -71,7 +72,8 @@ def _converted(model: Any, least: int) -> Any | None:
         version_converter.ConvertError,
     ):
         return None
-    _keep_resizing(converted, model)
+    if not _keep_resizing(converted, model):
+        return None
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
@@ -89,20 +91,30 @@ def _check(model: Any) -> None:
     _onnx.checker.check_model(checked)
 
 
-def _keep_resizing(converted: Any, model: Any) -> None:
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph in order, those of a node's own graphs behind it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _nodes(inner)
+
+
+def _keep_resizing(converted: Any, model: Any) -> bool:
     """Say, in place, how an Upsample and a Resize of opset 10 read: the converter leaves them later defaults.
 
     They read at `i / scale`; where that is between two elements, nearest means the one before if there become more, and
-    the one behind if there become fewer (the example of Resize-10).
+    the one behind if there become fewer (the example of Resize-10). Return whether each is found: the converter names
+    results anew, but keeps the order of nodes.
     """
-    old = {node.output[0]: node for node in model.graph.node if node.op_type in ("Upsample", "Resize")}
+    old = [node for node in _nodes(model.graph) if node.op_type in ("Upsample", "Resize")]
+    new = [node for node in _nodes(converted.graph) if node.op_type == "Resize"]
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in model.graph.node:
+    for node in _nodes(model.graph):
         if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
             constants[node.output[0]] = node.attribute[0].t
-    for node in converted.graph.node:
-        before = old.get(node.output[0]) if node.op_type == "Resize" else None
-        if before is None or any(a.name == "coordinate_transformation_mode" for a in before.attribute):
+    for before, node in zip(old, new, strict=False):
+        if any(a.name == "coordinate_transformation_mode" for a in before.attribute):
             continue
         scales = constants.get(before.input[1]) if len(before.input) > 1 else None
         shrinks = scales is not None and bool((onnx.numpy_helper.to_array(scales) < 1).any())
@@ -113,6 +125,7 @@ def _keep_resizing(converted: Any, model: Any) -> None:
         }
         kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
         replace_all(node.attribute, kept)
+    return len(old) == len(new)
 
 
 def _has_signature(converted: Any, model: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -201,25 +202,59 @@ def _is_alike(exponents: NDArray[Any]) -> bool:
 
 
 def _einsum(site: Site) -> bool:
-    """Write a product of numbers, which have no letters, as products; state an output that is implicit."""
+    """Write a product of numbers, which have no letters, as products; one of many operands in pairs; state its output.
+
+    A lowering of many operands sums a letter with the first two that have it, also where a third one does; none takes
+    dims of extent 1 that another operand has more of.
+    """
     equation = "".join(str(site.option("equation", "")).split())
-    if any(letter.isalpha() or letter == "." for letter in equation):
-        if "->" in equation:
-            return False
-        stated = f"{equation}->{_implicit_output(equation)}"
-        site.op("Einsum", *site.node.input, output=site.node.output[0], equation=stated)
+    inputs = [site.input(place) for place in range(len(site.node.input))]
+    if not any(letter.isalpha() or letter == "." for letter in equation):
+        site.give(reduce(lambda one, other: site.op("Mul", one, other), inputs))
         return True
-    made = site.input(0)
-    for name in site.node.input[1:]:
-        made = site.op("Mul", made, name)
-    site.give(made)
+    read, arrow, out = equation.partition("->")
+    out = out if arrow else _implicit_output(read)
+    if read.count(",") + 1 != len(inputs):
+        return False  # ONNX's inference says so
+    terms = _without_single_dims(site, read.split(","), inputs)
+    if "->" in equation and len(inputs) <= 2 and ",".join(terms) == read:
+        return False
+    while len(terms) > 2:
+        needed = {*_letters("".join(terms[2:])), *_letters(out)}
+        kept = "".join(letter for letter in _letters(terms[0] + terms[1]) if letter in needed)
+        inputs[:2] = [site.op("Einsum", *inputs[:2], equation=f"{terms[0]},{terms[1]}->{kept}")]
+        terms[:2] = [kept]
+    site.op("Einsum", *inputs, output=site.node.output[0], equation=f"{','.join(terms)}->{out}")
     return True
+
+
+def _without_single_dims(site: Site, terms: list[str], inputs: list[str]) -> list[str]:
+    """Return terms without letters of extent 1 that are longer elsewhere, and squeeze these dims of `inputs`."""
+    shapes = [site.shape(place) for place in range(len(inputs))]
+    if any(s is None or "..." in t or len(s) != len(t) for s, t in zip(shapes, terms, strict=True)):
+        return terms
+    extents = [list(zip(term, shape or (), strict=True)) for term, shape in zip(terms, shapes, strict=True)]
+    longer = {letter for each in extents for letter, extent in each if extent > 1}
+    for number, each in enumerate(extents):
+        axes = [axis for axis, (letter, extent) in enumerate(each) if extent == 1 and letter in longer]
+        if axes:
+            inputs[number] = site.op("Squeeze", inputs[number], site.constant(axes, np.int64))
+    return ["".join(c for c, extent in each if extent > 1 or c not in longer) for each in extents]
+
+
+def _letters(text: str) -> list[str]:
+    """Return the letters of terms, each once, and the ellipsis in front of them."""
+    return [
+        *(["..."] if "..." in text else []),
+        *dict.fromkeys(letter for letter in text if letter.isalpha()),
+    ]
 
 
 def _implicit_output(terms: str) -> str:
     """Return the output of an equation that has none: the ellipsis, then letters that occur once, sorted."""
-    letters = sorted(letter for letter in terms if letter.isalpha() and terms.count(letter) == 1)
-    return "".join(["..." if "..." in terms else "", *letters])
+    return "".join(
+        sorted(letter for letter in _letters(terms) if letter == "..." or terms.count(letter) == 1)
+    )
 
 
 def _neg(site: Site) -> bool:

@@ -92,9 +92,20 @@ def _running_sums(site: Site, x: str, shape: Shape, scan: _Scan, kind: int) -> s
 
 
 def _matmul(site: Site) -> bool:
-    """Write a product of a vector and a stack of matrices with a dim of extent 1, which goes again."""
+    """Write a product of a vector and a stack of matrices with a dim of extent 1, which goes again.
+
+    One of a stack of one matrix and a larger stack becomes one of a matrix.
+    """
     a, b = site.shape(0), site.shape(1)
-    if a is None or b is None or len(a) == len(b) or 1 not in (len(a), len(b)) or len(a) + len(b) < 4:
+    if a is None or b is None:
+        return False
+    if len(a) == len(b) == 3 and 1 in (a[0], b[0]) and a[0] != b[0]:
+        single, shape = (0, a) if a[0] == 1 else (1, b)
+        inputs = [site.input(0), site.input(1)]
+        inputs[single] = site.reshape(inputs[single], shape[1:])
+        site.op("MatMul", *inputs, output=site.node.output[0])
+        return True
+    if len(a) == len(b) or 1 not in (len(a), len(b)) or len(a) + len(b) < 4:
         return False
     if len(a) == 1:
         made = site.op("MatMul", site.reshape(site.input(0), (1, a[0])), site.input(1))
