@@ -9,6 +9,10 @@ from typing import Any
 from t10.dialect import mlir
 
 
+MOST_ROUNDS = 1 << 12
+"""Of rewriting until nothing changes: a long chain of operations that turn out to be constant takes one for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A local rewrite of operations named `root`.
@@ -32,6 +36,7 @@ def apply_patterns(op: Any, patterns: Iterable[Pattern], *, fold: bool = False) 
     config = mlir.rewrite.GreedyRewriteConfig()
     config.enable_folding = fold
     config.enable_constant_cse = fold
+    config.max_iterations = MOST_ROUNDS
     config.region_simplification_level = mlir.rewrite.GreedySimplifyRegionLevel.DISABLED
     mlir.rewrite.apply_patterns_and_fold_greedily(op.operation, found.freeze(), config)
 

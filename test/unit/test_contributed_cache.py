@@ -79,6 +79,20 @@ def test_group_query_attention(seed: int, fixed: bool, padded: bool) -> None:
     agree("GroupQueryAttention", inputs, outputs, constants=constants, attributes=attributes)
 
 
+def test_a_token_that_is_not_finite_leaves_the_rows_of_others_in_the_cache() -> None:
+    draw, shape = Drawn(5), (1, 1, 3, 16)
+    k, v = draw.array(1, 2, 16), draw.array(1, 2, 16)
+    k[0, 1, 0], v[0, 1, 3] = np.inf, np.nan
+    inputs = {"q": draw.array(1, 2, 16), "k": k, "v": v, "pk": draw.array(*shape), "pv": draw.array(*shape)}
+    agree(
+        "GroupQueryAttention",
+        inputs | {"lengths": np.array([4], np.int32), "total": None},
+        "y k_out v_out",
+        constants={"total": np.array(5, np.int32)},
+        attributes={"num_heads": 1, "kv_num_heads": 1},
+    )
+
+
 def test_a_total_length_that_is_computed_must_be_fixed() -> None:
     inputs, attributes = of_groups(Drawn(3), padded=False)
     given = {name: x for name, x in inputs.items() if x is not None} | {"total": np.array(4, np.int32)}

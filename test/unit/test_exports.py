@@ -238,6 +238,19 @@ def test_old_resizing_inside_a_network_reads_without_half_pixels(opset: int) -> 
     agree(model(text, opset), floats(1, 2, 3, 4))
 
 
+@pytest.mark.parametrize("n", [1, 40])
+def test_a_long_chain_may_turn_out_to_be_constant(n: int) -> None:
+    """An ArgMin over one element is known once it is lowered, and what reads it, one after the other."""
+    steps = "".join(f"c{k + 1} = {'Elu' if k % 2 else 'LeakyRelu'} (c{k}) " for k in range(n))
+    text = f"""g (float[4, 6, 1] x) => (float[4, 6, 1] y) {{
+        a = ArgMin <axis: int = 2> (x)
+        c0 = Cast <to: int = 1> (a)
+        {steps}
+        y = Add (c{n}, x)
+    }}"""
+    agree(model(text), floats(4, 6, 1))
+
+
 @pytest.mark.parametrize(("a", "b"), [("3, 2, 4", "1, 4, 2"), ("1, 2, 4", "3, 4, 2"), ("1, 2, 4", "1, 4, 2")])
 def test_one_matrix_is_multiplied_with_each_of_a_stack(a: str, b: str) -> None:
     """As positions of a batch with one row of frequencies."""

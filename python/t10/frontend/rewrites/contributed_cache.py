@@ -202,9 +202,13 @@ def _present(site: Site, step: _Step, past: int, new: str, kind: int) -> str:
     if n == 1:
         made = site.op("Where", site.op("Equal", rows, step.start), new, old)
     else:
-        # Row t is that of the new token t - start: a product with ones moves it there.
-        distance = site.op("Sub", rows, places(site, n, 3))
-        moved = site.op("MatMul", site.cast(site.op("Equal", distance, step.start), kind), new)
+        # Row t is that of the new token t - start. A product with ones would spread what is not finite.
+        token = site.op("Sub", rows, step.start)
+        token = site.op(
+            "Min", site.op("Max", token, site.scalar(0, KIND.INT32)), site.scalar(n - 1, KIND.INT32)
+        )
+        extents = site.constant([step.batch, step.n_kv, step.n_total, step.size], np.int64)
+        moved = site.op("GatherElements", new, site.op("Expand", token, extents), axis=2)
         end = site.op("Add", step.start, site.scalar(n, KIND.INT32))
         is_new = site.op("And", site.op("Not", below(site, rows, step.start)), below(site, rows, end))
         made = site.op("Where", is_new, moved, old)
