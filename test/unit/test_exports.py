@@ -30,12 +30,17 @@ def agree(of: Any, *values: Array) -> None:
     inputs = {value.name: array for value, array in zip(session.get_inputs(), values, strict=True)}
     names: list[str] = [value.name for value in session.get_outputs()]
     expected: list[Array] = session.run(names, inputs)
+    found = computed(of, inputs)
+    for name, reference in zip(names, expected, strict=True):
+        np.testing.assert_allclose(found[name], reference, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+def computed(of: Any, inputs: dict[str, Array]) -> dict[str, Array]:
+    """Return what the imported and fused model, interpreted, makes of inputs."""
     imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m")
     with imported.module.context:
         Fuse(orders="keep").apply(imported.module)
-        found = run_module(imported.module, {**inputs, **imported.weights})
-    for name, reference in zip(names, expected, strict=True):
-        np.testing.assert_allclose(found[name], reference, rtol=1e-5, atol=1e-6, err_msg=name)
+        return run_module(imported.module, {**inputs, **imported.weights})
 
 
 def floats(*shape: int) -> Array:
@@ -236,6 +241,21 @@ def test_old_resizing_inside_a_network_reads_without_half_pixels(opset: int) -> 
         y = Neg (c)
     }}"""
     agree(model(text, opset), floats(1, 2, 3, 4))
+
+
+@pytest.mark.parametrize("kind", ["float16", "double", "float"])
+@pytest.mark.parametrize("opset", [7, 10])
+def test_old_bounds_and_padding_have_the_type_of_what_they_are_for(opset: int, kind: str) -> None:
+    text = f"""g ({kind}[2, 3] x) => ({kind}[4, 5] y) {{
+        a = Clip <min: float = -0.5, max: float = 1.5> (x)
+        b = Neg (a)
+        c = Clip <max: float = 0.25> (b)
+        y = Pad <pads: ints = [1, 1, 1, 1], value: float = 2.0> (c)
+    }}"""
+    x = floats(2, 3).astype({"float16": np.float16, "double": np.float64}.get(kind, np.float32))
+    found = computed(model(text, opset), {"x": x})["y"]
+    inside = np.minimum(-np.clip(x, -0.5, 1.5), np.asarray(0.25, x.dtype))
+    assert np.array_equal(found, np.pad(inside, 1, constant_values=2))
 
 
 @pytest.mark.parametrize("n", [1, 40])

@@ -129,6 +129,13 @@ def test_transposed_convolutions(
     agree(model(node, inputs, {"y": (1, None)}, opset=11), inputs, 1e-4)
 
 
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_a_transposed_convolution_of_a_kernel_shorter_than_its_stride(auto_pad: str) -> None:
+    inputs = {"x": draw(1, 2, 5, 5), "w": draw(2, 3, 1, 3)}
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2, 3], auto_pad=auto_pad)
+    agree(model(node, inputs, {"y": (1, None)}), inputs, 1e-4)
+
+
 @settings(max_examples=8)
 @given(
     mode=st.sampled_from(["nearest", "linear", "cubic"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import version_converter
 
@@ -74,6 +75,7 @@ def _converted(model: Any, least: int) -> Any | None:
         return None
     if not _keep_resizing(converted, model):
         return None
+    _keep_types(converted, model)
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
@@ -126,6 +128,31 @@ def _keep_resizing(converted: Any, model: Any) -> bool:
         kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
         replace_all(node.attribute, kept)
     return len(old) == len(new)
+
+
+def _keep_types(converted: Any, model: Any) -> None:
+    """Give bounds and padding that were attributes the type of what they are for, in place: they are made f32."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    values = (*inferred.input, *inferred.value_info, *inferred.output)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
+    kinds |= {tensor.name: tensor.data_type for tensor in inferred.initializer}
+    made = {
+        n.output[0]: n.attribute[0].t
+        for n in _nodes(converted.graph)
+        if n.op_type == "Constant" and n.attribute
+    }
+    for operator, first in (("Clip", 1), ("Pad", 2)):
+        both = ([n for n in _nodes(each.graph) if n.op_type == operator] for each in (model, converted))
+        for before, node in zip(*both, strict=False):
+            kind, was_input = kinds.get(before.input[0], 0), len(before.input) > first
+            for name in () if was_input or not kind else node.input[first:]:
+                tensor = made.get(name)
+                if tensor is not None and tensor.data_type != kind:
+                    with np.errstate(over="ignore"):
+                        number = onnx.numpy_helper.to_array(tensor).astype(
+                            _onnx.helper.tensor_dtype_to_np_dtype(kind)
+                        )
+                    tensor.CopyFrom(onnx.numpy_helper.from_array(number, tensor.name))
 
 
 def _has_signature(converted: Any, model: Any) -> bool:

@@ -57,7 +57,10 @@ def _window(site: Site, spatial: Shape, kernel: Shape) -> _Window:
     ]
     auto, wanted = site.option("auto_pad", "NOTSET"), site.option("output_shape", None)
     if wanted is None and auto in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = [n * s for n, s in zip(spatial, strides, strict=True)]
+        # Never more than there is: nothing is padded for it.
+        wanted = [
+            min(n * s, all_ + add) for n, s, all_, add in zip(spatial, strides, full, more, strict=True)
+        ]
     if wanted is None:
         pads = site.option("pads", [0] * (2 * rank)) if auto == "NOTSET" else [0] * (2 * rank)
         high = tuple(pad - add for pad, add in zip(pads[rank:], more, strict=True))
