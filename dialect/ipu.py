@@ -19,6 +19,7 @@ MLIR's generic form.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from t10.core.device import MOST_TRIPS
 from t10.dialect.attributes import int_tuple, to_python
 from t10.dialect.ipu_base import Ipu, TensorType, checked_range, create, inner
 from t10.dialect.ipu_checks import (
@@ -345,8 +346,8 @@ class RepeatOp(Ipu.Operation, name="repeat", traits=[NoTerminator]):
     @verifier
     def verify_region_invariants(self) -> None:
         """Check the count and that it holds program steps only."""
-        if self.count.value < 1:
-            raise Invalid(f"count = {self.count.value}, expected at least 1")
+        if not 1 <= self.count.value <= MOST_TRIPS:
+            raise Invalid(f"count = {self.count.value}, expected 1 to {MOST_TRIPS}")
         check_program(self)
 
 

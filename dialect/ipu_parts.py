@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from t10.core.codelet import why_no_field
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.scalar import parse_constant
 from t10.dialect.attributes import int_tuple, required, required_int, to_python
@@ -81,8 +82,8 @@ class CodeletOp(Ipu.Operation, name="codelet"):
                 raise Invalid(f"field '{name}' is of kind {kind}, expected one of {', '.join(FIELD_KINDS)}")
             if name in names:
                 raise Invalid(f"has two fields '{name}'")
-            if not str(name).isidentifier():
-                raise Invalid(f"has a field '{name}', expected a name of C++")
+            if reason := why_no_field(str(name)):
+                raise Invalid(f"has a field '{name}': {reason}")
             if (
                 kind in NUMBER_KINDS
                 and (field.get("dtype"), field.get("align"), field.get("interleaved")) != NUMBER

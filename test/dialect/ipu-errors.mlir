@@ -193,7 +193,7 @@
 
 "ipu.graph"() ({
   "ipu.sequence"() ({
-    // expected-error @+1 {{'ipu.repeat' op count = 0, expected at least 1}}
+    // expected-error @+1 {{'ipu.repeat' op count = 0, expected 1 to 1048576}}
     "ipu.repeat"() ({ }) {count = 0} : () -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

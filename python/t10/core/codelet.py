@@ -10,6 +10,7 @@ symbol of codelet `NAME` is `__runCodelet_t10__NAME`: class `t10::NAME` for the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,26 @@ FieldKind = Literal["in", "out", "inout", "scratch", "u32", "i32", "f32"]
 CodeletKind = Literal["multi", "supervisor"]
 POINTERS: frozenset[FieldKind] = frozenset(("in", "out", "inout", "scratch"))
 ENTRY_PREFIX = "__runCodelet_t10__"
+_WORDS = """
+alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
+decltype default delete do double else enum explicit export extern false float for friend goto if inline int
+long mutable namespace new noexcept not nullptr operator or private protected public register return short
+signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned using
+virtual void volatile wchar_t while xor half main
+"""
+CPP_WORDS = frozenset(_WORDS.split())
+"""Words that no name in C++ may be."""
+_OF_VERTICES = frozenset(("compute", "one_share", "part", "view", "worker"))
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def why_no_field(name: str) -> str:
+    """Return why a field of a vertex cannot have a name, nothing where it can: it becomes a member of a C++ class."""
+    if not _NAME.fullmatch(name) or "__" in name:
+        return "expected letters, digits and single underscores, no digit first"
+    if name in CPP_WORDS:
+        return "that is a word of C++"
+    return "vertices use that name themselves" if name in _OF_VERTICES else ""
 
 
 @dataclass(frozen=True, slots=True)

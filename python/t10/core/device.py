@@ -25,6 +25,9 @@ VertexKind = Literal["fill", "sub_task", "combine", "epilogue"]
 CopyKind = Literal["relayout", "setup", "shift", "copy_out", "reduce"]
 VariableRole = Literal["input", "output", "weight", "activation", "partial", "buffer", "scratch"]
 
+MOST_TRIPS = 1 << 20
+"""Of a `Repeat`."""
+
 PerTile = int | tuple[int, ...]
 """A number that all tiles of a group share, or one per tile in the group's order."""
 

@@ -40,9 +40,14 @@ def drop_absent_inputs(model: Any) -> None:
 
 
 def _without_unread_outputs(node: Any, read: set[str]) -> Any:
-    """Drop trailing outputs that nothing reads (statistics of BatchNormalization, indices of MaxPool)."""
+    """Drop trailing outputs that nothing reads (statistics of BatchNormalization, indices of MaxPool).
+
+    One in front of an output that is read gets a name: an empty one would be taken for no output at all.
+    """
     while len(node.output) > 1 and node.output[-1] not in read:
         del node.output[-1]
+    for place, name in enumerate(node.output):
+        node.output[place] = name or f"{node.output[0]}.unread_{place}"
     return node
 
 

@@ -22,6 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from t10.core.codelet import why_no_field
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.expression import Combine
 from t10.core.trust.schema import Integer, validated
@@ -77,6 +78,13 @@ class FieldDeclaration(BaseModel):
     scratch: Annotated[Expression | None, Field(description="byte offset into the scratch memory")] = None
     value: Annotated[Expression | None, Field(description="a number")] = None
     type: Annotated[Literal["u32", "i32", "f32"], Field(description="of a number")] = "u32"
+
+    @field_validator("name")
+    @classmethod
+    def _usable(cls, name: str) -> str:
+        if reason := why_no_field(name):
+            raise ValueError(f"found {name}: {reason}")
+        return name
 
     @model_validator(mode="after")
     def _one(self) -> FieldDeclaration:

@@ -6,21 +6,14 @@ import re
 import textwrap
 from functools import lru_cache
 
+from t10.core.codelet import CPP_WORDS
 from t10.errors import printable
 
 COMMENT_WIDTH = 116
 KEPT_NAMES = 1 << 14
 PLAIN = re.compile(r"[ !#-\[\]-~]*")
 """Printable characters but for quotes and backslashes."""
-# Words of C++, and names that the text of a program uses itself.
-KEYWORDS = """
-alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
-decltype default delete do double else enum explicit export extern false float for friend goto if inline int
-long mutable namespace new noexcept not nullptr operator or private protected public register return short
-signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned using
-virtual void volatile wchar_t while xor half main
-"""
-
+# Names that the text of a program uses itself.
 HELPERS = """
 Builder Bits ComputeSet Copy Engine Execute Field Fills Graph HostPiece HostTensor Memory Model Options
 Operator PerTile Program Programs Repeat Sequence Span Tables Target Tensor Tiles Transfers Type WriteUndef absent
@@ -35,7 +28,7 @@ class Names:
 
     def __init__(self) -> None:
         """Begin with the words that must not be given."""
-        self.taken = {*KEYWORDS.split(), *HELPERS.split()}
+        self.taken = {*CPP_WORDS, *HELPERS.split()}
         self.given: dict[str, str] = {}
 
     def identifier(self, text: str, name: str = "") -> str:

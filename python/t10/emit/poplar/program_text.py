@@ -11,7 +11,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.floating_point import FLOATING_POINT, FloatingPointMode
 from t10.emit.poplar.names import Names, comment, quoted
 from t10.emit.poplar.operator_text import Context, operator_text, shared_call, shared_function, shared_text
-from t10.emit.poplar.slots import slots_of
+from t10.emit.poplar.slots import Slots, slots_by_variable, slots_of
 from t10.emit.poplar.tables import Tables, table
 from t10.emit.poplar.types import constant_bits, poplar_type
 
@@ -102,17 +102,17 @@ def _host_tensors(
     """Return the function that says where the tensors of the host lie."""
     lines = ["void add_host_tensors(Builder &b, const Memory &m) {\n"]
     of_role = (("weight", program.weights), ("input", program.inputs), ("output", program.outputs))
+    slots = slots_by_variable(program)
     for role, tensors in of_role:
         for tensor in tensors:
             offset = weight_offsets.get(tensor.name)
-            lines.append(
-                _host_tensor(tensor, role, "absent" if offset is None else str(offset), tables, members)
-            )
+            shown = "absent" if offset is None else str(offset)
+            pieces = [_piece(piece, tensor, role, tables, slots, members) for piece in tensor.pieces]
+            lines.append(_host_tensor(tensor, role, shown, ",\n       ".join(pieces)))
     return "".join([*lines, "}\n"])
 
 
-def _host_tensor(tensor: HostTensor, role: str, offset: str, tables: Tables, members: Names) -> str:
-    pieces = ",\n       ".join(_piece(piece, tensor, role, tables, members) for piece in tensor.pieces)
+def _host_tensor(tensor: HostTensor, role: str, offset: str, pieces: str) -> str:
     shape = ", ".join(map(str, tensor.shape))
     kind = quoted(numpy_dtype(tensor.dtype).newbyteorder("<").str)
     return (
@@ -121,9 +121,11 @@ def _host_tensor(tensor: HostTensor, role: str, offset: str, tables: Tables, mem
     )
 
 
-def _piece(piece: HostPiece, tensor: HostTensor, role: str, tables: Tables, members: Names) -> str:
-    slots = table(slots_of(piece, tables, is_output=role == "output"))
+def _piece(
+    piece: HostPiece, tensor: HostTensor, role: str, tables: Tables, slots: Slots, members: Names
+) -> str:
+    number = table(slots_of(piece, tables, slots, is_output=role == "output"))
     fill = constant_bits(piece.fill, tensor.dtype)
     # An output's piece without a variable is constant.
     variable = f"m.{members.identifier(piece.variable)}" if piece.variable else "Tensor()"
-    return f"{{{variable}, {slots}, {fill:#x}}}"
+    return f"{{{variable}, {number}, {fill:#x}}}"

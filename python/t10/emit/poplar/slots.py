@@ -6,6 +6,7 @@ and the next, one run and the next, and one row of runs and the next is nearly a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from t10.core.arrays import Ints, first_of_each
-from t10.core.device import HostPiece
+from t10.core.device import DeviceProgram, HostPiece
 from t10.emit.poplar.tables import Tables
 from t10.errors import InputError
 
@@ -34,13 +35,29 @@ class _Runs:
     counts: Ints
 
 
-def slots_of(piece: HostPiece, tables: Tables, *, is_output: bool) -> int:
-    """Return the number of the slot table of a piece."""
-    return tables.shared(piece.elements, f"slots:{is_output}", partial(slot_table, is_output=is_output))
+Slots = Mapping[str, int]
+"""Slots of a tile, by variable."""
 
 
-def slot_table(elements: NDArray[np.int32], *, is_output: bool = False) -> NDArray[np.int32]:
-    """Return the table of `elements` (tiles, slots); of an output, every element's first slot only."""
+def slots_by_variable(program: DeviceProgram) -> Slots:
+    """Return how many slots a tile has of every variable."""
+    return {variable.name: prod(variable.shape) for variable in program.variables}
+
+
+def slots_of(piece: HostPiece, tables: Tables, slots: Slots, *, is_output: bool) -> int:
+    """Return the number of the slot table of a piece; slots that it leaves out hold nothing of the tensor."""
+    n_slots = slots.get(piece.variable, 0)
+    make = partial(slot_table, is_output=is_output, n_slots=n_slots)
+    return tables.shared(piece.elements, f"slots:{is_output}:{n_slots}", make)
+
+
+def slot_table(
+    elements: NDArray[np.int32], *, is_output: bool = False, n_slots: int = 0
+) -> NDArray[np.int32]:
+    """Return the table of `elements` (tiles, slots) in rows of at least `n_slots`; of an output, first slots only."""
+    missing = max(0, n_slots - elements.shape[-1])
+    if missing:
+        elements = np.pad(elements, ((0, 0), (0, missing)), constant_values=-1)
     flat = np.ascontiguousarray(elements, np.int32).reshape(-1)
     if is_output:
         flat = _first_slots(flat)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from t10.core.tile import IPU_MEMORY
 from t10.isa import INSTRUCTIONS
 from t10.isa.assembler.directives import integer_bytes
 from t10.isa.assembler.expressions import Node, Relative
@@ -18,6 +19,7 @@ from t10.isa.assembler.output import BUNDLE_BYTES, DataFixup, Fixup, Output, Rep
 from t10.isa.assembler.section import WORD_BYTES, data_row
 from t10.isa.image import AUX, MAIN, MOST_OPERANDS, SOLO, Image
 
+MOST_STACK_BYTES: Final = IPU_MEMORY.end - IPU_MEMORY.base
 _HEAD: Final = 2
 """Columns of a row before its operands."""
 
@@ -35,7 +37,7 @@ def finish(units: Sequence[Unit], reporter: Reporter, base_address: int) -> Imag
         unit.output.symbols.place_sections(addresses)
     for unit, addresses in zip(units, bases, strict=True):
         _settle(unit.output, addresses, reporter)
-    stacks = {name: n for unit in units for name, n in _numbers(unit, unit.output.stacks, reporter).items()}
+    stacks = {name: n for unit in units for name, n in _stacks(unit, unit.output.stacks, reporter).items()}
     stacks |= _totals(units, stacks, reporter)
     sizes = [_numbers(unit, _of_defined(unit.output), reporter) for unit in units]
     rows, lines = _joined(units, bases, base_address)
@@ -164,6 +166,21 @@ def _numbers(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Report
     return sizes
 
 
+def _stacks(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Reporter) -> dict[str, int]:
+    """Return stacks by function; a number of bytes that no stack has, and two for one function, are reported."""
+    stacks: dict[str, int] = {}
+    for entry in entries:
+        name, line = entry[0], entry[2]
+        for n_bytes in _numbers(unit, [entry], reporter).values():
+            if not 0 <= n_bytes <= MOST_STACK_BYTES:
+                reporter.report(
+                    line, f"{name} takes {n_bytes} bytes of stack, expected 0 to {MOST_STACK_BYTES}", 0
+                )
+            elif stacks.setdefault(name, n_bytes) != n_bytes:
+                reporter.report(line, f"{name} takes {n_bytes} bytes of stack, and before {stacks[name]}", 0)
+    return stacks
+
+
 def _of_defined(output: Output) -> list[tuple[str, Node, Line]]:
     """Return the sizes of the symbols that a file defines; `.size` of another one says nothing."""
     return [entry for entry in output.sizes if entry[0] in output.symbols.values]
@@ -179,7 +196,7 @@ def _totals(units: Sequence[Unit], stacks: Mapping[str, int], reporter: Reporter
         for fixup in unit.output.fixups:
             if fixup.parsed.mnemonic == "call":
                 called.setdefault(fixup.section.index, set()).update(node.name for _, node in fixup.nodes)
-        own |= _numbers(unit, unit.output.own_stacks, reporter)
+        own |= _stacks(unit, unit.output.own_stacks, reporter)
         calls |= {
             name: called.get(places[name].section, set())
             for name, _, _ in unit.output.own_stacks

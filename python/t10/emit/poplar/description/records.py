@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from t10.core.codelet import CodeletKind, FieldKind
-from t10.core.device import CopyKind, VariableRole, VertexKind
+from t10.core.device import MOST_TRIPS, CopyKind, VariableRole, VertexKind
 
 PROGRAM_FILE = "program.json"
 FORMAT: Literal["t10-program"] = "t10-program"
@@ -21,7 +21,7 @@ Size = Annotated[int, Field(ge=0, lt=2**31)]
 Cycles = Annotated[int, Field(ge=0, lt=2**62)]
 Number = Annotated[int, Field(ge=-(2**31), lt=2**32)]
 TableNumber = Annotated[int, Field(ge=0, lt=2**31, description="number of a table in tables.bin")]
-Trips = Annotated[int, Field(ge=1, le=2**20)]
+Trips = Annotated[int, Field(ge=1, le=MOST_TRIPS)]
 Dtype = Literal["f16", "f32", "i1", "i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64", "index"]
 
 

@@ -22,7 +22,7 @@ from t10.core.device import (
 )
 from t10.emit.poplar.codelets_text import distinct
 from t10.emit.poplar.description.records import FORMAT, VERSION
-from t10.emit.poplar.slots import slots_of
+from t10.emit.poplar.slots import Slots, slots_by_variable, slots_of
 from t10.emit.poplar.tables import Tables
 
 
@@ -30,6 +30,7 @@ def description_text(program: DeviceProgram, tables: Tables) -> str:
     """Return program.json, a record a line; what does not fit a line goes into `tables`, as it does for program.cpp."""
     head = {"format": FORMAT, "version": VERSION, "name": program.name, "chip": program.chip,
             "n_tiles": program.n_tiles, "memory": asdict(program.memory)}  # fmt: skip
+    slots = slots_by_variable(program)
     lists: dict[str, Iterable[dict[str, Any]]] = {
         "variables": map(_variable, program.variables),
         "codelets": map(_codelet, distinct(program.codelets)),
@@ -39,9 +40,9 @@ def description_text(program: DeviceProgram, tables: Tables) -> str:
         "operators": (
             {"operator": each.operator, "steps": list(map(_step, each.steps))} for each in program.operators
         ),
-        "weights": (_host(each, tables) for each in program.weights),
-        "inputs": (_host(each, tables) for each in program.inputs),
-        "outputs": (_host(each, tables, is_output=True) for each in program.outputs),
+        "weights": (_host(each, tables, slots) for each in program.weights),
+        "inputs": (_host(each, tables, slots) for each in program.inputs),
+        "outputs": (_host(each, tables, slots, is_output=True) for each in program.outputs),
     }
     parts = [f" {_json(key)}: {_json(value)}" for key, value in head.items()]
     parts += [f" {_json(key)}: [{_lines(rows)}]" for key, rows in lists.items()]
@@ -121,11 +122,11 @@ def _step(step: Step) -> dict[str, Any]:
     return {"repeat": step.count, "body": list(map(_step, step.body))}
 
 
-def _host(tensor: HostTensor, tables: Tables, *, is_output: bool = False) -> dict[str, Any]:
+def _host(tensor: HostTensor, tables: Tables, slots: Slots, *, is_output: bool = False) -> dict[str, Any]:
     pieces = [
         {
             "variable": piece.variable,
-            "slots": slots_of(piece, tables, is_output=is_output),
+            "slots": slots_of(piece, tables, slots, is_output=is_output),
             "fill": piece.fill,
         }
         for piece in tensor.pieces
