@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.chip import ChipSpec
+from t10.core.graph import Graph
+from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
-from t10.errors import InputError
+from t10.errors import InputError, VerifyError
 from t10.passes.bridge.annotate import CHIP, IDLE_LEVEL
 from t10.passes.bridge.fetches import fetches_of
 from t10.passes.bridge.write_program import write_program
 from t10.passes.planning import RECONCILE_FIRST, PlanningPass, chosen_plan, has_program, is_lowered
 from t10.passes.read_graph import ReadModule, read_graph
 from t10.plan.schedule import restore_module
+from t10.plan.verify import Violation, verify_operator
+
+MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +41,38 @@ class Expand(PlanningPass):
     )
 
     def apply(self, module: Any) -> None:
-        """Expand all operators; nothing where they are expanded. Raises `InputError` for an operator without plan."""
-        if not self.is_done(module):
-            expand_module(module, *self.target(module))
+        """Expand all operators; nothing where they are expanded.
+
+        Raises `InputError` for an operator without plan, and `VerifyError` for plans, written by hand, that are wrong.
+        """
+        if self.is_done(module):
+            return
+        chip, cost = self.target(module)
+        read = read_graph(module)
+        plans = [chosen_plan(read.operations[spec.name], spec).plan for spec in read.graph.operators]
+        require_none(read, operator_violations(read.graph, plans, chip.n_cores))
+        expand_module(module, chip, cost, read)
 
     @classmethod
     def is_done(cls, module: Any) -> bool:
         """Return whether some operator is expanded, or all are lowered."""
         return is_lowered(module) or has_program(module)
+
+
+def operator_violations(graph: Graph, plans: Sequence[OperatorPlan], n_cores: int) -> list[Violation]:
+    """Return what is wrong with the plans of a graph's operators by themselves."""
+    both = zip(graph.operators, plans, strict=True)
+    return [violation for spec, plan in both for violation in verify_operator(spec, plan, n_cores)]
+
+
+def require_none(read: ReadModule, found: Iterable[Violation]) -> None:
+    """Raise `VerifyError` after one located error per violation, if there is one."""
+    distinct = list(dict.fromkeys(found))
+    for violation in distinct[:MOST_SHOWN]:
+        op = read.operations.get(violation.operator, read.function)
+        op.location.emit_error(str(violation))
+    if distinct:
+        raise VerifyError(f"the plan breaks {len(distinct)} rules, stated above")
 
 
 def expand_module(module: Any, chip: ChipSpec, cost: CostModel, read: ReadModule | None = None) -> None:

@@ -6,22 +6,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from t10.chip import ChipSpec
-from t10.core.graph import Graph
-from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel
-from t10.errors import VerifyError
 from t10.passes.bridge.read_program import read_program
-from t10.passes.expand import chosen_schedule
+from t10.passes.expand import chosen_schedule, operator_violations, require_none
 from t10.passes.place import Place, program_plan
 from t10.passes.planning import PlanningPass, chosen_plan, has_program
 from t10.passes.read_graph import read_graph
 from t10.plan.memory.room import DataRoom
 from t10.plan.memory.wishes import Wishes
 from t10.plan.schedule import costed_arrivals
-from t10.plan.verify import Violation, verify_module, verify_operator
-
-MOST_SHOWN = 20
+from t10.plan.verify import verify_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +41,9 @@ class VerifyPlan(PlanningPass):
         else:
             model = read_graph(module)
             plans = [chosen_plan(model.operations[spec.name], spec).plan for spec in model.graph.operators]
-        found = _operator_violations(model.graph, plans, chip.n_cores)
-        if not found:
-            # A schedule can only be made of plans that are right.
-            found = verify_module(_schedule(module, chip, cost), chip)
-        found = list(dict.fromkeys(found))
-        for violation in found[:MOST_SHOWN]:
-            op = model.operations.get(violation.operator, model.function)
-            op.location.emit_error(str(violation))
-        if found:
-            raise VerifyError(f"the plan breaks {len(found)} rules, stated above")
+        # A schedule can only be made of plans that are right.
+        require_none(model, operator_violations(model.graph, plans, chip.n_cores))
+        require_none(model, verify_module(_schedule(module, chip, cost), chip))
 
 
 def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
@@ -64,11 +52,3 @@ def _schedule(module: Any, chip: ChipSpec, cost: CostModel) -> ModulePlan:
         return DataRoom(chip, Wishes(cost))(chosen_schedule(module, chip, cost)[1])
     plan = costed_arrivals(program_plan(read_program(module), chip), chip, cost)
     return plan if Place.is_done(module) else DataRoom(chip, Wishes(cost))(plan)
-
-
-def _operator_violations(graph: Graph, plans: list[OperatorPlan], n_cores: int) -> list[Violation]:
-    return [
-        violation
-        for spec, plan in zip(graph.operators, plans, strict=True)
-        for violation in verify_operator(spec, plan, n_cores)
-    ]

@@ -8,7 +8,6 @@ from typing import Any
 
 from t10.dialect import mlir
 
-
 MOST_ROUNDS = 1 << 12
 """Of rewriting until nothing changes: a long chain of operations that turn out to be constant takes one for each."""
 
