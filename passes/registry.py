@@ -136,15 +136,20 @@ def make(name: str, options: str = "") -> Pass:
     return cls(**values)
 
 
-def with_prerequisites(pass_: Pass, module: Any) -> Iterator[Pass]:
+def with_prerequisites(pass_: Pass, module: Any, readers: tuple[str, ...] = ()) -> Iterator[Pass]:
     """Yield the passes to run so that `pass_` can, missing prerequisites first and `pass_` last.
 
-    Lazy: what is missing is decided when the next pass is asked for, so run each before taking the next.
+    Lazy: what is missing is decided when the next pass is asked for, so run each before taking the next. `readers` are
+    the passes that need it. Raises `InputError` for a pass that needs itself.
     """
+    readers = (*readers, pass_.name)
     for name in pass_.prerequisites:
         cls = load(name)
-        if not cls.is_done(module):
-            yield from with_prerequisites(_derived(cls, pass_), module)
+        if cls.is_done(module):
+            continue
+        if name in readers:
+            raise InputError(f"pass {name} has itself as a prerequisite: {' needs '.join((*readers, name))}")
+        yield from with_prerequisites(_derived(cls, pass_), module, readers)
     yield pass_
 
 

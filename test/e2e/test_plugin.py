@@ -106,3 +106,52 @@ def test_two_packages_of_one_name_are_refused(tmp_path: Path) -> None:
     done = Installed(tmp_path, *sites).run("t10-opt", "--example-count-products", "product.mlir")
     assert done.returncode == 2
     assert "is added by t10-other, but t10-example has it already" in done.stderr
+
+
+WRONG = """
+from dataclasses import dataclass
+from typing import ClassVar
+from t10.passes.registry import Pass
+
+@dataclass(frozen=True, slots=True)
+class Circle(Pass):
+    \"\"\"Needs itself.\"\"\"
+    name: ClassVar[str] = "wrong-circle"
+    prerequisites: ClassVar[tuple[str, ...]] = ("wrong-circle",)
+
+@dataclass(frozen=True, slots=True)
+class Leaves(Pass):
+    \"\"\"Ends the program.\"\"\"
+    name: ClassVar[str] = "wrong-leaves"
+    def apply(self, module):
+        raise SystemExit(0)
+"""
+ENTRIES = """[t10.passes]
+wrong-circle = wrong:Circle
+wrong-leaves = wrong:Leaves
+wrong-name = wrong:Nothing
+wrong-text = wrong_text:Nothing
+"""
+
+
+def test_wrong_passes_are_named_and_take_nothing_else_down(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    about = site / "wrong-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(ENTRIES)
+    (site / "wrong.py").write_text(WRONG)
+    (site / "wrong_text.py").write_text("1 +\n")
+    installed = Installed(tmp_path, site)
+    circle = installed.run("t10-opt", "--wrong-circle", "product.mlir")
+    assert (circle.returncode, circle.stdout) == (2, "")
+    assert "pass wrong-circle has itself as a prerequisite: wrong-circle needs wrong-circle" in circle.stderr
+    leaves = installed.run("t10-opt", "--wrong-leaves", "product.mlir", "-o", "out.mlir")
+    assert leaves.returncode == 70
+    assert "internal error in pass wrong-leaves: SystemExit: 0" in leaves.stderr
+    listed = installed.run("t10-opt", "--list-passes")
+    assert listed.returncode == 0
+    assert "wrong-circle              Needs itself." in listed.stdout
+    assert "(t10.passes: wrong-name is wrong:Nothing, which cannot be loaded: AttributeError" in listed.stdout
+    assert "wrong_text:Nothing, which cannot be loaded: SyntaxError" in listed.stdout
+    assert installed.run("t10-opt", "--help").returncode == 0

@@ -47,8 +47,9 @@ def load(group: str, name: str, own: Collection[str] = ()) -> Any:
         import importlib
 
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(f"{group}: {name} is {value}, which cannot be loaded: {error}") from error
+    except Exception as error:  # whatever a package does when it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{group}: {name} is {value}, which cannot be loaded: {reason}") from error
 
 
 def file(group: str, name: str, own: Collection[str] = ()) -> Path:

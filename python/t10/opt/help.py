@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from t10.dialect.mlir import ir
+from t10.errors import InputError
 from t10.opt.options import BY_FLAG, spelled
 from t10.opt.runner import COMMON_BUILTIN_PASSES
 from t10.passes import registry
@@ -47,9 +48,15 @@ def help_text() -> str:
 
 def passes_text() -> str:
     """Return one line per pass of ours."""
-    return "".join(
-        f"{name:<26}{registry.load(name).summary()}\n" for name in (*dict(registry.PASSES), *registry.added())
-    )
+    return "".join(f"{name:<26}{_summary(name)}\n" for name in (*dict(registry.PASSES), *registry.added()))
+
+
+def _summary(name: str) -> str:
+    """Return the first line about a pass; why one of another package cannot be loaded."""
+    try:
+        return registry.load(name).summary()
+    except InputError as error:
+        return f"({error.message})"
 
 
 def dialects_text() -> str:
@@ -67,7 +74,10 @@ def dialects_text() -> str:
 
 def _pass_entry(name: str) -> str:
     """Return the help of one pass and of its options."""
-    cls = registry.load(name)
+    try:
+        cls = registry.load(name)
+    except InputError as error:
+        return _entry(f"--{name}", f"({error.message})")
     entry = _entry(f"--{name}", cls.summary())
     if cls.prerequisites:
         entry += _entry("", f"Runs first where missing: {', '.join(cls.prerequisites)}.")

@@ -223,7 +223,7 @@ class Runner:
             self._diagnostics.add_exception(error)
             self._printer.after_failure(title, pass_.name, module)
             raise RunFailed(EXIT_INTERNAL) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._printer.after_failure(title, pass_.name, module)
             if isinstance(error, UNDECODABLE) and self._is_as_given:
                 raise InputError(
