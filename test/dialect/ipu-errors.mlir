@@ -620,3 +620,21 @@
   "ipu.sequence"() ({ }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 65536,
     regions = {code = 0, state = 64, scratch = 128, stack = 128, exchange = 128, free = 128, data = 256}} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  // expected-error @+1 {{has a field 'class': that is a word of C++}}
+  "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
+    fields = [{name = "class", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+"ipu.graph"() ({
+  "ipu.sequence"() ({
+    // expected-error @+1 {{'ipu.repeat' op count = 4294967297, expected 1 to 1048576}}
+    "ipu.repeat"() ({ }) {count = 4294967297} : () -> ()
+  }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

@@ -198,6 +198,19 @@ SPLIT = {
 }
 
 
+@pytest.mark.parametrize("name", ["class", "float", "worker", "compute", "view", "a__b", "é", "1a", ""])
+def test_a_field_has_a_name_that_cpp_takes(name: str, tmp_path: Path) -> None:
+    for file in EXAMPLES.parent.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    text = EXAMPLES.read_text()
+    assert "{name: a, pointer: x}" in text
+    (tmp_path / EXAMPLES.name).write_text(
+        text.replace("{name: a, pointer: x}", f'{{name: "{name}", pointer: x}}', 1)
+    )
+    with pytest.raises(InputError, match=r"fields\[\d\].name"):
+        load_families([tmp_path / EXAMPLES.name])
+
+
 @pytest.mark.parametrize("n", [1, 50])
 def test_the_assembly_of_a_user_may_be_split_over_files(tmp_path: Path, n: int) -> None:
     (tmp_path / "inc").mkdir()

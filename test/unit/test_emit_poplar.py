@@ -168,6 +168,14 @@ def test_slot_tables_of_outputs_name_the_first_slot_of_every_element(elements: N
     np.testing.assert_array_equal(expanded(slot_table(elements, is_output=True), flat.size), due)
 
 
+def test_slots_that_a_table_leaves_out_hold_nothing() -> None:
+    """A table of the IR may be narrower than its variable: rows of slots are as long as those of the variable."""
+    elements = np.array([[0, 1], [2, 3]], np.int32)
+    wide = np.array([0, 1, -1, -1, 2, 3, -1, -1], np.int32)
+    np.testing.assert_array_equal(expanded(slot_table(elements, n_slots=4), 8), wide)
+    np.testing.assert_array_equal(expanded(slot_table(elements, n_slots=4, is_output=True), 8), wide)
+
+
 def test_slot_tables_of_tiled_matrices_are_short() -> None:
     # A 256 x 512 matrix cut into 16 x 32 tiles of 16 x 16, each transposed and padded to 17 columns.
     tiles = np.arange(256 * 512, dtype=np.int32).reshape(16, 16, 32, 16).transpose(0, 2, 3, 1)

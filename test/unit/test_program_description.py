@@ -17,8 +17,10 @@ from support.random_models import random_model
 
 import t10
 from t10.backend import Lowered, lowered, run_on_host, run_on_tiles, shipped, write_program
+from t10.chip import load_chip
 from t10.core.device import DeviceProgram, HostTensor, Pattern
 from t10.emit.poplar.description import program_schema
+from t10.errors import InputError
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
 CHIP = "test-16"
@@ -88,6 +90,23 @@ def first_slots(elements: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def test_the_file_follows_the_schema(folder: Path) -> None:
     jsonschema.validate(json.loads((folder / "program" / "program.json").read_text()), program_schema())
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ({"repeat": 0, "body": []}, r"steps\[0\]\.repeat\.repeat: .*greater than or equal to 1, found 0$"),
+        ({"execute": 3}, r"steps\[0\]\.execute\.execute: .*found 3$"),
+        ({"exchange": "x", "more": 1}, r"steps\[0\]\.exchange\.more: unknown field"),
+    ],
+)
+def test_a_wrong_step_is_one_error_about_its_kind(step: dict[str, Any], message: str, folder: Path) -> None:
+    path = folder / "program" / "program.json"
+    document = json.loads(path.read_text())
+    document["operators"][0]["steps"][0] = step
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        shipped(folder / "program", load_chip(CHIP))
 
 
 @pytest.mark.slow

@@ -5,9 +5,9 @@ Fields are named as in `t10.core.device`, which says what they mean.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from t10.core.codelet import CodeletKind, FieldKind
 from t10.core.device import MOST_TRIPS, CopyKind, VariableRole, VertexKind
@@ -180,7 +180,21 @@ class RepeatRecord(Record):
     body: tuple[StepRecord, ...]
 
 
-StepRecord = ExecuteRecord | ExchangeRecord | RepeatRecord
+_STEPS = ("execute", "exchange", "repeat")
+
+
+def _kind_of_step(step: object) -> str:
+    """Return which kind of step something is meant to be: an error is then about that kind."""
+    known = cast("dict[str, Any]", step) if isinstance(step, dict) else dir(step)
+    return next((kind for kind in _STEPS if kind in known), _STEPS[0])
+
+
+StepRecord = Annotated[
+    Annotated[ExecuteRecord, Tag("execute")]
+    | Annotated[ExchangeRecord, Tag("exchange")]
+    | Annotated[RepeatRecord, Tag("repeat")],
+    Discriminator(_kind_of_step),
+]
 
 
 class OperatorRecord(Record):
