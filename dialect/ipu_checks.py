@@ -238,6 +238,7 @@ def define(op: Any, names: set[str], codelets: Codelets) -> None:
 def check_tables(op: Any, tables: dict[str, Any]) -> None:
     """Check that the tables of a host tensor are defined before it, and have its elements and its variables' slots."""
     n_elements = prod(int_tuple(to_python(op.attributes["shape"]), "shape"))
+    held: list[Any] = []
     for piece in to_python(op.attributes["pieces"]):
         name = required(piece, "table", "piece")
         if name not in tables:
@@ -258,6 +259,19 @@ def check_tables(op: Any, tables: dict[str, Any]) -> None:
                     f"'{name}' has shape {list(elements.shape)}, expected at most {n_tiles} tiles and {slots} slots: "
                     f"those of '{variable}'"
                 )
+        held.append(elements)
+    if op.attributes["direction"].value == "output":
+        _check_whole(op.attributes["name"].value, held, n_elements)
+
+
+def _check_whole(name: str, pieces: list[Any], n_elements: int) -> None:
+    """Refuse an output of which no piece has some element."""
+    # No longer than tables can fill, whatever shape is stated.
+    is_missing = np.ones(min(n_elements, sum(each.size for each in pieces) + 1), np.bool_)
+    for elements in pieces:
+        is_missing[elements[(elements >= 0) & (elements < len(is_missing))]] = False
+    if is_missing.any():
+        raise Invalid(f"no piece of output '{name}' has element {int(np.argmax(is_missing))} of {n_elements}")
 
 
 def check_vertex(op: Any, name: str, tiles: int, codelets: Codelets) -> None:

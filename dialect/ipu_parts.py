@@ -186,7 +186,7 @@ class HostOp(Ipu.Operation, name="host"):
     ```
 
     Each piece says which elements lie in the slots of one operand (-1 for an output's constants, whose value is
-    `fill`). Slots that a table leaves out hold `fill`.
+    `fill`). Slots that a table leaves out hold `fill`. Pieces of an output have all its elements.
     """
 
     operands_: Sequence[Operand[TensorType]]

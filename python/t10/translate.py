@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from t10.core.device import DeviceProgram
@@ -114,7 +116,7 @@ def _translate(command: _Command) -> None:
     if command.target == "--ipu-to-poplar" and _is_folder(command.output):
         from t10.emit.poplar.write import write_program
 
-        write_program(program, command.output, _weights(program, command))
+        write_program(program, command.output, _weights(program, command), partial(_check, program, command))
         return
     text = _TARGETS[command.target](program)
     if not command.output:
@@ -123,6 +125,25 @@ def _translate(command: _Command) -> None:
     from t10.core.atomic import write_text
 
     write_text(command.output, text)
+
+
+def _check(program: DeviceProgram, command: _Command, folder: Path) -> None:
+    """Read what was written as those do who run it: IR may say what no chip has, or what cannot be run.
+
+    Of a chip that is not known by its name nothing is checked. Raises `InputError`.
+    """
+    from t10.backend import shipped
+    from t10.chip import load_chip
+
+    try:
+        chip = load_chip(program.chip)
+    except InputError:
+        return
+    try:
+        shipped(folder, chip)
+    except InputError as error:
+        written, shown = str(folder) + os.sep, "-" if command.source == "-" else command.source
+        raise InputError(f"{shown}: {str(error.message).replace(written, '')}", hint=error.hint) from None
 
 
 def _weights(program: DeviceProgram, command: _Command) -> dict[str, Any]:

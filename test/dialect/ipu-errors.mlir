@@ -638,3 +638,14 @@
     "ipu.repeat"() ({ }) {count = 4294967297} : () -> ()
   }) : () -> ()
 }) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()
+
+// -----
+
+// expected-error @+1 {{no piece of output 'y' has element 2 of 3}}
+"ipu.graph"() ({
+  %y = "ipu.alloc"() {sym_name = "y", role = "output", element = f16, shape = [2], address = 0, mapping = [[0, 0]]} : () -> !ipu.tensor
+  "ipu.table"() {sym_name = "t", elements = dense<[[0, 1]]> : tensor<1x2xi32>} : () -> ()
+  "ipu.host"(%y) {name = "y", direction = "output", element = f16, shape = [3],
+                  pieces = [{operand = 0, table = "t", fill = "0"}]} : (!ipu.tensor) -> ()
+  "ipu.sequence"() ({ }) : () -> ()
+}) {sym_name = "main", chip = "test-4", tiles = 4, memory_bytes = 64} : () -> ()

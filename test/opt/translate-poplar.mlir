@@ -9,6 +9,12 @@
 // RUN: test -s %t/tables.bin && test -s %t/t10_main.hpp && test -s %t/t10_runtime.hpp && test -s %t/CMakeLists.txt
 // RUN: filecheck %s --check-prefix=README < %t/README.md
 
+// What is written is read back as by those who run it.
+// RUN: sed 's/tiles = 4 : /tiles = 20 : /' %t.mlir > %t.20.mlir
+// RUN: not t10-translate --ipu-to-poplar %t.20.mlir -o %t.20 --no-weights 2>&1 | filecheck %s --check-prefix=TILES
+// RUN: not test -e %t.20
+// TILES: t10-translate: error: {{.*}}20.mlir: program.json: n_tiles: found 20, the chip has 4
+
 // A variable has a row per tile, and says which rTensor it is. Halves of 8 elements turn over two tiles.
 // CHECK: // {{.*}} for chip test-4, 4 tiles; written by T10.
 // CHECK: struct Memory {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,17 @@ RUNTIME = tuple(
 RUNTIME_SOURCE = '// The fixed helpers of the program, compiled by themselves.\n#include "t10_main.hpp"\n'
 
 
-def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[str, NDArray[Any]]) -> None:
+def write_program(
+    program: DeviceProgram,
+    folder: Path | str,
+    weights: Mapping[str, NDArray[Any]],
+    check: Callable[[Path], object] | None = None,
+) -> None:
     """Write a device program as a Poplar program into `folder`; other files there stay.
 
     Weights without values are left out: the built program then asks for them. Raises `InputError` where the folder
-    cannot be written or a weight has another shape than the program expects.
+    cannot be written or a weight has another shape than the program expects, and what `check` raises about the files
+    before they take their places.
     """
     tables = Tables()
     with filled_folder(folder) as into:
@@ -45,3 +51,5 @@ def write_program(program: DeviceProgram, folder: Path | str, weights: Mapping[s
         runtime = resources.files("t10.emit.poplar") / "runtime"
         for name in RUNTIME:
             (into / name).write_bytes((runtime / name).read_bytes())
+        if check is not None:
+            check(into)
