@@ -258,6 +258,14 @@ def test_old_bounds_and_padding_have_the_type_of_what_they_are_for(opset: int, k
     assert np.array_equal(found, np.pad(inside, 1, constant_values=2))
 
 
+def test_an_output_may_be_a_constant_of_no_stated_shape() -> None:
+    text = """g (float[2, 3] x) => (float[] k, float[2, 3] y) {
+        k = Constant <value: tensor = float[2] {1.5, -2}> ()
+        y = Neg (x)
+    }"""
+    agree(model(text), floats(2, 3))
+
+
 @pytest.mark.parametrize("n", [1, 40])
 def test_a_long_chain_may_turn_out_to_be_constant(n: int) -> None:
     """An ArgMin over one element is known once it is lowered, and what reads it, one after the other."""

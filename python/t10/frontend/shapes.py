@@ -145,8 +145,17 @@ def check_static_inputs(model: Any, weights: Collection[str], source: str) -> No
 
 
 def check_static_outputs(model: Any) -> None:
-    """Raise `InputError` for the first output with a dim that is not a number, naming it."""
+    """Raise `InputError` for the first output with a dim that is not a number, naming it.
+
+    One that is a constant gets its shape, in place: it is no longer the result of an operator, from which ONNX infers.
+    """
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for value in model.graph.output:
+        kind, tensor = value.type.tensor_type, constants.get(value.name)
+        if tensor is not None and not kind.HasField("shape"):
+            kind.shape.SetInParent()
+            for extent in tensor.dims:
+                kind.shape.dim.add().dim_value = extent
         _check_value(value, "output")
 
 
