@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays, read_arrays
 from t10.core.graph import Graph, TensorValue
+from t10.core.guard import running_reference
 from t10.core.trust.arrays import array_names
 from t10.core.trust.files import MODEL_BYTES, UNDECODABLE, read_text
 from t10.errors import InputError
@@ -272,11 +273,12 @@ class OnnxRuntime:
 
     def _run(self, inputs: Arrays, *, with_inner: bool) -> Arrays:
         try:
-            if with_inner not in self._sessions:
-                self._sessions[with_inner] = self._session(with_inner=with_inner)
-            session = self._sessions[with_inner]
-            names = [value.name for value in session.get_outputs() if value.type != _UNREADABLE]
-            results = session.run(names, self._feeds(session, inputs))
+            with running_reference(str(self.path)):
+                if with_inner not in self._sessions:
+                    self._sessions[with_inner] = self._session(with_inner=with_inner)
+                session = self._sessions[with_inner]
+                names = [value.name for value in session.get_outputs() if value.type != _UNREADABLE]
+                results = session.run(names, self._feeds(session, inputs))
         except Exception as error:  # onnxruntime raises classes of its own without a common base
             if not type(error).__module__.startswith("onnxruntime"):
                 raise

@@ -48,6 +48,17 @@ def test_a_signal_while_a_file_is_read_is_an_error_of_the_file(number: signal.Si
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_signal_while_onnx_runtime_runs_a_file_is_no_defect_of_ours() -> None:
+    ended = _run(
+        "import os; from t10.core.guard import ended_clearly, running_reference\n"
+        f"with ended_clearly('t10'), running_reference('m.onnx'): os.kill(os.getpid(), {int(signal.SIGSEGV)})"
+    )
+    assert ended.returncode == InputError.exit_code
+    assert ended.stderr.startswith(
+        "t10: error: m.onnx: ONNX Runtime, which runs it for comparison, gave up (SIGSEGV"
+    )
+
+
 def test_a_file_that_takes_too_long_to_parse_is_an_error_of_the_file() -> None:
     ended = _run(
         "from t10.core import guard\n"

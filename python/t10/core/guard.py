@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from t10.core import _guard
 from t10.errors import EXIT_INTERNAL, InputError, printable
@@ -49,14 +49,22 @@ def ended_clearly(program: str) -> Generator[None]:
             _guard.disarm()
 
 
-@contextmanager
-def reading(source: str) -> Generator[None]:
+def reading(source: str) -> AbstractContextManager[None]:
     """Let errors in native code be those of the file `source`: exit code 2 in a command, `InputError` where it can be.
 
     Raises `InputError` for what native code raises when it asks for more memory than there is, or has to tell of what
     is no text, and for what is nested too deep for Python.
     """
-    text = f"{source[:200]}: the native code of ONNX or MLIR that reads it gave up"
+    return _giving_up(f"{source[:200]}: the native code of ONNX or MLIR that reads it gave up")
+
+
+def running_reference(source: str) -> AbstractContextManager[None]:
+    """Let errors in native code be those of ONNX Runtime, which runs the file `source`; otherwise as `reading`."""
+    return _giving_up(f"{source[:200]}: ONNX Runtime, which runs it for comparison, gave up")
+
+
+@contextmanager
+def _giving_up(text: str) -> Generator[None]:
     program = _Armed.program
     if program:
         line = printable(" ".join(text.split()))
