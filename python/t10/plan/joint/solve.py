@@ -39,8 +39,9 @@ NARROWING_GAP = 0.03
 FIRST_INTERVALS = 32
 """So many intervals find a good choice mostly: after them, and at once, narrowing is tried."""
 MOST_IMPROVED = 40
-POLISHED_ROWS = 6_000
-"""Problems of so many rows at most are small enough for one integer program."""
+POLISHED_ROWS, POLISHED_ENTRIES = 6_000, 50_000
+"""Problems of so many rows, and entries of tables, at most are small enough for one integer program: of 445,129 entries
+of 21 operators it proved less than was known, in six seconds."""
 POLISH_WORK = 0.5
 """Effort of the integer program, in CP-SAT's deterministic units (about four seconds each)."""
 CLOSE = 0.002
@@ -268,7 +269,8 @@ class _Search:
 
     def polished(self, gap: float) -> float:
         """Offer what an integer program makes of a small problem and return the bound it proves, 0 for a large one."""
-        if len(self.selection.rows.state) > POLISHED_ROWS:
+        n_entries = sum(table.values.size for table in self.selection.costs)
+        if len(self.selection.rows.state) > POLISHED_ROWS or n_entries > POLISHED_ENTRIES:
             return 0.0
         # Imported where it is needed: the solver's bindings bring pandas, which takes longer than a small model.
         from t10.plan.joint.polish import polish
