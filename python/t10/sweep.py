@@ -273,16 +273,22 @@ def sweep(
     """Return a point per chip, in their order; those that `kept` has of this model and these options are not planned.
 
     `executor` plans chips side by side, this process one after the other without one. What raises ends the sweep; what
-    was found until then stays in `kept`. Raises `InputError` for a file that is no sweep of this model, and what
-    `t10.compile` raises, but for a model that does not fit.
+    was found until then stays in `kept`, and so do points of other chips. Raises `InputError` for a file that is no
+    sweep of this model, and what `t10.compile` raises, but for a model that does not fit.
     """
     key = _key(model, options)
-    found = _kept(kept, key, chips)
+    known = _kept(kept, key)
+    found = {
+        point.setting: point
+        for point in known
+        if point.setting in chips and point.chip == _digest(chips[point.setting])
+    }
+    others = [point for point in known if point.setting not in chips]
     todo = [setting for setting in chips if setting not in found]
 
     def done(point: Point) -> None:
         found[point.setting] = point
-        records = (_Head(key=key), *found.values())
+        records = (_Head(key=key), *others, *found.values())
         write_text(kept, "".join(record.model_dump_json() + "\n" for record in records))
         if progress:
             progress("sweep", len(found), len(chips))
@@ -337,10 +343,10 @@ def _digest(chip: ChipSpec) -> str:
     return sha256(chip.model_dump_json().encode()).hexdigest()
 
 
-def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setting, Point]:
-    """Return the points of a file, those of chips that are asked for; none where there is no file."""
+def _kept(path: Path, key: str) -> list[Point]:
+    """Return the points of a file, none where there is no file."""
     if not path.exists():
-        return {}
+        return []
     first, *lines = read_text(path, DOCUMENT_BYTES).split("\n")
     try:
         head = _Head.model_validate_json(first)
@@ -352,11 +358,7 @@ def _kept(path: Path, key: str, chips: Mapping[Setting, ChipSpec]) -> dict[Setti
         raise InputError(
             f"{path} is of another model, version or options", hint="delete it, or write to another folder"
         )
-    return {
-        point.setting: point
-        for point in points
-        if point.setting in chips and point.chip == _digest(chips[point.setting])
-    }
+    return points
 
 
 def csv_text(points: Sequence[Point]) -> str:

@@ -128,9 +128,10 @@ def _translate(command: _Command) -> None:
 
 
 def _check(program: DeviceProgram, command: _Command, folder: Path) -> None:
-    """Read what was written as those do who run it: IR may say what no chip has, or what cannot be run.
+    """Read what was written as those do who run it: IR may say what cannot be run.
 
-    Of a chip that is not known by its name nothing is checked. Raises `InputError`.
+    Tiles and memory are taken as stated: a chip of somebody's file may have the name of one of ours. Of a chip that is
+    not known by its name nothing is checked. Raises `InputError`.
     """
     from t10.backend import shipped
     from t10.chip import load_chip
@@ -139,8 +140,10 @@ def _check(program: DeviceProgram, command: _Command, folder: Path) -> None:
         chip = load_chip(program.chip)
     except InputError:
         return
+    memory = program.memory
+    stated = {"n_cores": program.n_tiles, "memory_base": memory.base, "sram_bytes": memory.end - memory.base}
     try:
-        shipped(folder, chip)
+        shipped(folder, chip.model_copy(update={"levels": (), **stated}))
     except InputError as error:
         written, shown = str(folder) + os.sep, "-" if command.source == "-" else command.source
         raise InputError(f"{shown}: {str(error.message).replace(written, '')}", hint=error.hint) from None

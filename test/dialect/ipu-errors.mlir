@@ -624,7 +624,7 @@
 // -----
 
 "ipu.graph"() ({
-  // expected-error @+1 {{has a field 'class': that is a word of C++}}
+  // expected-error @+1 {{has a field 'class': C++ or Poplar has that word}}
   "ipu.codelet"() {sym_name = "c", kind = "multi", summary = "", stack_bytes = 0, apart = [], assembly = "", cpp_reference = "",
     fields = [{name = "class", kind = "u32", dtype = "", align = 4, interleaved = false}]} : () -> ()
   "ipu.sequence"() ({ }) : () -> ()

@@ -10,10 +10,16 @@
 // RUN: filecheck %s --check-prefix=README < %t/README.md
 
 // What is written is read back as by those who run it.
-// RUN: sed 's/tiles = 4 : /tiles = 20 : /' %t.mlir > %t.20.mlir
-// RUN: not t10-translate --ipu-to-poplar %t.20.mlir -o %t.20 --no-weights 2>&1 | filecheck %s --check-prefix=TILES
-// RUN: not test -e %t.20
-// TILES: t10-translate: error: {{.*}}20.mlir: program.json: n_tiles: found 20, the chip has 4
+// RUN: sed 's/kind = "shift", op_name = "product"/kind = "shift", op_name = "nobody"/' %t.mlir > %t.nobody.mlir
+// RUN: rm -rf %t.nobody
+// RUN: not t10-translate --ipu-to-poplar %t.nobody.mlir -o %t.nobody --no-weights 2>&1 | filecheck %s --check-prefix=NOBODY
+// RUN: not test -e %t.nobody
+// NOBODY: t10-translate: error: {{.*}}nobody.mlir: program.json: {{.*}}'nobody'
+
+// A chip of somebody's file may have the name of one of ours.
+// RUN: printf 'based_on: test-4\nn_cores: 8\nsram_bytes: 131072\n' > %t.yaml
+// RUN: t10-opt --t10-partition="chip=%t.yaml f-op=2,2,1" --t10-lower-ipu %s -o %t.eight.mlir
+// RUN: t10-translate --ipu-to-poplar %t.eight.mlir -o %t.eight --no-weights
 
 // A variable has a row per tile, and says which rTensor it is. Halves of 8 elements turn over two tiles.
 // CHECK: // {{.*}} for chip test-4, 4 tiles; written by T10.

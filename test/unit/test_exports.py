@@ -243,6 +243,45 @@ def test_old_resizing_inside_a_network_reads_without_half_pixels(opset: int) -> 
     agree(model(text, opset), floats(1, 2, 3, 4))
 
 
+@pytest.mark.parametrize("opset", [10, 11, 12])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resizing_that_does_not_say_how_it_reads(opset: int, mode: str) -> None:
+    """From opset 11 on with half pixels."""
+    if opset == 10 and mode == "cubic":
+        pytest.skip("opset 10 has no cubic")
+    given = "x, scales" if opset == 10 else "x, roi, scales"
+    text = f"""g (float[1, 1, 1, 4] x) => (float[1, 1, 1, 8] y) {{
+        scales = Constant <value: tensor = float[4] {{1, 1, 1, 2}}> ()
+        roi = Constant <value: tensor = float[0] {{}}> ()
+        a = Resize <mode: string = "{mode}"> ({given})
+        y = Neg (a)
+    }}"""
+    agree(model(text, opset), floats(1, 1, 1, 4))
+
+
+def test_old_operators_in_branches_are_told_apart() -> None:
+    """Both have the same names for other scales and types."""
+    branch = """{name} = branch () => (float[a, b, c, d] out) {{
+        scales = Constant <value: tensor = float[4] {{1, 1, {scale}, 1}}> ()
+        wide = Resize <mode: string = "nearest"> (x, scales)
+        clipped = Clip <min: float = -0.5> (wide)
+        out = Neg (clipped)
+    }}"""
+    first, second = (branch.format(name=n, scale=s) for n, s in (("then_branch", 2), ("else_branch", 0.5)))
+    text = f"""g (float[1, 1, 4, 2] x) => (float[a, b, c, d] y, float16[3] z) {{
+        yes = Constant <value: tensor = bool {{{{yes}}}}> ()
+        y = If (yes) <{first}, {second}>
+        half = Cast <to: int = 10> (h)
+        z = Clip <max: float = 0.25> (half)
+    }}""".replace("x) =>", "x, float[3] h) =>")
+    for yes in (0, 1):
+        x, h = floats(1, 1, 4, 2), floats(3)
+        found = computed(model(text.replace("{yes}", str(yes)), 10), {"x": x, "h": h})
+        read = x[:, :, [0, 0, 1, 1, 2, 2, 3, 3]] if yes else x[:, :, [0, 2]]
+        assert np.array_equal(found["y"], -np.maximum(read, np.float32(-0.5)))
+        assert np.array_equal(found["z"], np.minimum(h.astype(np.float16), np.float16(0.25)))
+
+
 @pytest.mark.parametrize("kind", ["float16", "double", "float"])
 @pytest.mark.parametrize("opset", [7, 10])
 def test_old_bounds_and_padding_have_the_type_of_what_they_are_for(opset: int, kind: str) -> None:

@@ -212,6 +212,8 @@ def test_a_stack_of_its_own_is_added_to_the_most_of_what_is_called() -> None:
         "DEF_STACK_USAGE 24, .text.g\nDEF_STACK_SIZE_OWN 4 h\n"
     )
     assert linked(caller, called).stack_bytes == {"f": 16 + 24, "g": 24, "h": 4}
+    with pytest.raises(AssemblyError, match="f takes 16 bytes of stack, and before 8"):
+        linked("f: br $lr\nDEF_STACK_USAGE 8, f\n", "DEF_STACK_USAGE 16, f\n")
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

@@ -187,6 +187,15 @@ def test_what_was_found_before_an_interruption_is_kept(
     assert len(kept.read_text().splitlines()) == 2
 
 
+def test_points_of_other_chips_stay(tmp_path: Path) -> None:
+    kept, path = tmp_path / "points.jsonl", MODEL
+    few, more = (chips_of("test-4", [parse_varied(text, BASE)]) for text in ("n_cores=2,4", "n_cores=3"))
+    sweeping.sweep(path, few, kept, {"program": False})
+    sweeping.sweep(path, more, kept, {"program": False})
+    lines = kept.read_text().splitlines()[1:]
+    assert [Point.model_validate_json(line).setting[0][1] for line in lines] == ["2", "4", "3"]
+
+
 def test_a_line_that_was_cut_off_is_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "points.jsonl"
     chips = chips_of("test-4", [parse_varied("n_cores=1,2", BASE)])

@@ -14,6 +14,8 @@ from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, 
 from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
 from t10.core.atomic import make_folder, write_text
+from t10.cost.ipu import is_counted
+from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.errors import InputError
 from t10.report.columns import FittedTable
 from t10.report.rates import MEAN_RATE, OF_PEAK
@@ -67,6 +69,12 @@ def run_sweep(arguments: Arguments) -> int:
     console.print(_table(points, in_stages=bool(arguments.stages)))
     for line in _reasons(points, base):
         say(console, line)
+    if arguments.cost_model == DEFAULT_COST_MODEL and len({is_counted(chip) for chip in chips.values()}) > 1:
+        say(
+            console,
+            "chips whose engines differ from an IPU Mk2's have steps of formulas, the others counted ones:",
+        )
+        say(console, "compare them among themselves (docs/cost-model.md)")
     say(console, f"wrote {folder}/: {POINTS_FILE}, {TABLE_FILE}, {PLOT_FILE}; times are modelled")
     return 0
 

@@ -22,14 +22,15 @@ CodeletKind = Literal["multi", "supervisor"]
 POINTERS: frozenset[FieldKind] = frozenset(("in", "out", "inout", "scratch"))
 ENTRY_PREFIX = "__runCodelet_t10__"
 _WORDS = """
-alignas alignof and asm auto bitand bitor bool break case catch char class compl const constexpr continue
-decltype default delete do double else enum explicit export extern false float for friend goto if inline int
-long mutable namespace new noexcept not nullptr operator or private protected public register return short
-signed sizeof static struct switch template this throw true try typedef typeid typename union unsigned using
-virtual void volatile wchar_t while xor half main
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await
+co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do
+double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace
+new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires return
+short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
+typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq half main
 """
 CPP_WORDS = frozenset(_WORDS.split())
-"""Words that no name in C++ may be."""
+"""What no name in a program may be: words of C++, a type of Poplar, and `main`."""
 _OF_VERTICES = frozenset(("compute", "one_share", "part", "view", "worker"))
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -39,7 +40,7 @@ def why_no_field(name: str) -> str:
     if not _NAME.fullmatch(name) or "__" in name:
         return "expected letters, digits and single underscores, no digit first"
     if name in CPP_WORDS:
-        return "that is a word of C++"
+        return "C++ or Poplar has that word"
     return "vertices use that name themselves" if name in _OF_VERTICES else ""
 
 

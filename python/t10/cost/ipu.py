@@ -52,6 +52,11 @@ def counted_compute() -> tuple[object, ...]:
     return compute_part(load_chip(COUNTED_CHIP))
 
 
+def is_counted(chip: ChipSpec) -> bool:
+    """Return whether compute steps are priced from their code: it runs on a core that computes as an IPU's does."""
+    return compute_part(chip) == counted_compute()
+
+
 @dataclass(frozen=True, slots=True)
 class IpuCostModel(PlainForms):
     """The `CostModel` of a chip built like an IPU. Numbers are modelled, not measured on silicon.
@@ -73,7 +78,7 @@ class IpuCostModel(PlainForms):
     @property
     def is_counted(self) -> bool:
         """Return whether compute steps are priced from their code: it runs on a core that computes as an IPU's does."""
-        return compute_part(self.chip) == counted_compute()
+        return is_counted(self.chip)
 
     @property
     def least(self) -> IpuCostModel:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from t10.frontend.unsupported import STANDARD_DOMAINS
 OLDEST = 13
 """The first opset in which axes and bounds are inputs and every operator broadcasts alike."""
 
+_RESIZED = 11
+"""The first opset in which a Resize says how it reads."""
 _OLDEST_IR = 8
 
 _onnx: Any = onnx  # some of its functions are typed in part only
@@ -44,9 +47,7 @@ def raise_opset(model: Any, least: int = OLDEST) -> Any:
     operators may be lowered all the same.
     """
     model.ir_version = max(model.ir_version, _OLDEST_IR)
-    version = next(
-        (entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST
-    )
+    version = _version(model)
     if version >= least:
         return model
     if model.functions:
@@ -57,6 +58,10 @@ def raise_opset(model: Any, least: int = OLDEST) -> Any:
         # The converter leaves a Hardmax as it is, though its axis means another thing from opset 13 on.
         flatten_rows(raised.graph, COERCED if converted is None else ("Hardmax",))
     return raised
+
+
+def _version(model: Any) -> int:
+    return next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), OLDEST)
 
 
 def _converted(model: Any, least: int) -> Any | None:
@@ -73,9 +78,13 @@ def _converted(model: Any, least: int) -> Any | None:
         version_converter.ConvertError,
     ):
         return None
-    if not _keep_resizing(converted, model):
+    before, after = (
+        list(_scoped(onnx.shape_inference.infer_shapes(model).graph)),
+        list(_scoped(converted.graph)),
+    )
+    if _version(model) < _RESIZED and not _keep_resizing(before, after):
         return None
-    _keep_types(converted, model)
+    _keep_types(before, after)
     made = {name for node in converted.graph.node for name in node.output}
     made |= {value.name for value in (*converted.graph.input, *converted.graph.initializer)}
     is_whole = all(value.name in made for value in model.graph.output)
@@ -93,65 +102,73 @@ def _check(model: Any) -> None:
     _onnx.checker.check_model(checked)
 
 
-def _nodes(graph: Any) -> Iterator[Any]:
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """A node with the constants and the element types that are known where it stands."""
+
+    node: Any
+    constants: Mapping[str, Any]
+    kinds: Mapping[str, int]
+
+
+def _scoped(
+    graph: Any, constants: Mapping[str, Any] | None = None, kinds: Mapping[str, int] | None = None
+) -> Iterator[_Scoped]:
     """Yield the nodes of a graph in order, those of a node's own graphs behind it."""
+    made = {node.output[0]: node.attribute[0].t for node in graph.node if _is_tensor(node)}
+    known = {**(constants or {}), **{tensor.name: tensor for tensor in graph.initializer}, **made}
+    values = (*graph.input, *graph.value_info, *graph.output)
+    types = {**(kinds or {}), **{name: tensor.data_type for name, tensor in known.items()}}
+    types |= {value.name: value.type.tensor_type.elem_type for value in values}
     for node in graph.node:
-        yield node
+        yield _Scoped(node, known, types)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
-                yield from _nodes(inner)
+                yield from _scoped(inner, known, types)
 
 
-def _keep_resizing(converted: Any, model: Any) -> bool:
+def _is_tensor(node: Any) -> bool:
+    return node.op_type == "Constant" and bool(node.attribute) and bool(node.attribute[0].HasField("t"))
+
+
+def _of_kind(nodes: list[_Scoped], *kinds: str) -> list[_Scoped]:
+    return [each for each in nodes if each.node.op_type in kinds]
+
+
+def _keep_resizing(before: list[_Scoped], after: list[_Scoped]) -> bool:
     """Say, in place, how an Upsample and a Resize of opset 10 read: the converter leaves them later defaults.
 
     They read at `i / scale`; where that is between two elements, nearest means the one before if there become more, and
     the one behind if there become fewer (the example of Resize-10). Return whether each is found: the converter names
     results anew, but keeps the order of nodes.
     """
-    old = [node for node in _nodes(model.graph) if node.op_type in ("Upsample", "Resize")]
-    new = [node for node in _nodes(converted.graph) if node.op_type == "Resize"]
-    constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    for node in _nodes(model.graph):
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].HasField("t"):
-            constants[node.output[0]] = node.attribute[0].t
-    for before, node in zip(old, new, strict=False):
-        if any(a.name == "coordinate_transformation_mode" for a in before.attribute):
-            continue
-        scales = constants.get(before.input[1]) if len(before.input) > 1 else None
+    old, new = _of_kind(before, "Upsample", "Resize"), _of_kind(after, "Resize")
+    for was, now in zip(old, new, strict=False):
+        scales = was.constants.get(was.node.input[1]) if len(was.node.input) > 1 else None
         shrinks = scales is not None and bool((onnx.numpy_helper.to_array(scales) < 1).any())
-        kept = [a for a in node.attribute if a.name == "mode"]
+        kept = [a for a in now.node.attribute if a.name == "mode"]
         attributes = {
             "coordinate_transformation_mode": "asymmetric",
             "nearest_mode": "ceil" if shrinks else "floor",
         }
         kept += [onnx.helper.make_attribute(*each) for each in attributes.items()]
-        replace_all(node.attribute, kept)
+        replace_all(now.node.attribute, kept)
     return len(old) == len(new)
 
 
-def _keep_types(converted: Any, model: Any) -> None:
+def _keep_types(before: list[_Scoped], after: list[_Scoped]) -> None:
     """Give bounds and padding that were attributes the type of what they are for, in place: they are made f32."""
-    inferred = onnx.shape_inference.infer_shapes(model).graph
-    values = (*inferred.input, *inferred.value_info, *inferred.output)
-    kinds = {value.name: value.type.tensor_type.elem_type for value in values}
-    kinds |= {tensor.name: tensor.data_type for tensor in inferred.initializer}
-    made = {
-        n.output[0]: n.attribute[0].t
-        for n in _nodes(converted.graph)
-        if n.op_type == "Constant" and n.attribute
-    }
     for operator, first in (("Clip", 1), ("Pad", 2)):
-        both = ([n for n in _nodes(each.graph) if n.op_type == operator] for each in (model, converted))
-        for before, node in zip(*both, strict=False):
-            kind, was_input = kinds.get(before.input[0], 0), len(before.input) > first
-            for name in () if was_input or not kind else node.input[first:]:
-                tensor = made.get(name)
+        for was, now in zip(_of_kind(before, operator), _of_kind(after, operator), strict=False):
+            kind = was.kinds.get(was.node.input[0], 0)
+            if not kind or len(was.node.input) > first:
+                continue
+            for name in now.node.input[first:]:
+                tensor = now.constants.get(name)
                 if tensor is not None and tensor.data_type != kind:
+                    number = onnx.numpy_helper.to_array(tensor)
                     with np.errstate(over="ignore"):
-                        number = onnx.numpy_helper.to_array(tensor).astype(
-                            _onnx.helper.tensor_dtype_to_np_dtype(kind)
-                        )
+                        number = number.astype(_onnx.helper.tensor_dtype_to_np_dtype(kind))
                     tensor.CopyFrom(onnx.numpy_helper.from_array(number, tensor.name))
 
 

@@ -202,29 +202,33 @@ def _is_alike(exponents: NDArray[Any]) -> bool:
 
 
 def _einsum(site: Site) -> bool:
-    """Write a product of numbers, which have no letters, as products; one of many operands in pairs; state its output.
+    """Write an Einsum of at most two operands that have letters, times numbers; state its output.
 
     A lowering of many operands sums a letter with the first two that have it, also where a third one does; none takes
-    dims of extent 1 that another operand has more of.
+    dims of extent 1 that another operand has more of (equations with an ellipsis stay as they are), nor numbers.
     """
     equation = "".join(str(site.option("equation", "")).split())
     inputs = [site.input(place) for place in range(len(site.node.input))]
-    if not any(letter.isalpha() or letter == "." for letter in equation):
-        site.give(reduce(lambda one, other: site.op("Mul", one, other), inputs))
-        return True
     read, arrow, out = equation.partition("->")
-    out = out if arrow else _implicit_output(read)
     if read.count(",") + 1 != len(inputs):
         return False  # ONNX's inference says so
+    out = out if arrow else _implicit_output(read)
     terms = _without_single_dims(site, read.split(","), inputs)
-    if "->" in equation and len(inputs) <= 2 and ",".join(terms) == read:
+    if arrow and len(inputs) <= 2 and ",".join(terms) == read and all(terms):
         return False
-    while len(terms) > 2:
-        needed = {*_letters("".join(terms[2:])), *_letters(out)}
-        kept = "".join(letter for letter in _letters(terms[0] + terms[1]) if letter in needed)
-        inputs[:2] = [site.op("Einsum", *inputs[:2], equation=f"{terms[0]},{terms[1]}->{kept}")]
-        terms[:2] = [kept]
-    site.op("Einsum", *inputs, output=site.node.output[0], equation=f"{','.join(terms)}->{out}")
+    factors = [name for name, term in zip(inputs, terms, strict=True) if not term]
+    left = [(name, term) for name, term in zip(inputs, terms, strict=True) if term]
+    while len(left) > 2:
+        (one, a), (other, b), *rest = left
+        needed = {*_letters("".join(term for _, term in rest)), *_letters(out)}
+        kept = "".join(letter for letter in _letters(a + b) if letter in needed)
+        made = site.op("Einsum", one, other, equation=f"{a},{b}->{kept}")
+        left = [(made, kept), *rest] if kept else rest
+        factors += [] if kept else [made]
+    if left:
+        names, terms = zip(*left, strict=True)
+        factors.append(site.op("Einsum", *names, equation=f"{','.join(terms)}->{out}"))
+    site.give(reduce(lambda one, other: site.op("Mul", one, other), factors))
     return True
 
 

@@ -37,7 +37,9 @@ def finish(units: Sequence[Unit], reporter: Reporter, base_address: int) -> Imag
         unit.output.symbols.place_sections(addresses)
     for unit, addresses in zip(units, bases, strict=True):
         _settle(unit.output, addresses, reporter)
-    stacks = {name: n for unit in units for name, n in _stacks(unit, unit.output.stacks, reporter).items()}
+    stacks: dict[str, int] = {}
+    for unit in units:
+        _add_stacks(stacks, unit, unit.output.stacks, reporter)
     stacks |= _totals(units, stacks, reporter)
     sizes = [_numbers(unit, _of_defined(unit.output), reporter) for unit in units]
     rows, lines = _joined(units, bases, base_address)
@@ -166,9 +168,10 @@ def _numbers(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Report
     return sizes
 
 
-def _stacks(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Reporter) -> dict[str, int]:
-    """Return stacks by function; a number of bytes that no stack has, and two for one function, are reported."""
-    stacks: dict[str, int] = {}
+def _add_stacks(
+    stacks: dict[str, int], unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Reporter
+) -> None:
+    """Add stacks by function; a number of bytes that no stack has, and two for one function, are reported."""
     for entry in entries:
         name, line = entry[0], entry[2]
         for n_bytes in _numbers(unit, [entry], reporter).values():
@@ -178,7 +181,6 @@ def _stacks(unit: Unit, entries: list[tuple[str, Node, Line]], reporter: Reporte
                 )
             elif stacks.setdefault(name, n_bytes) != n_bytes:
                 reporter.report(line, f"{name} takes {n_bytes} bytes of stack, and before {stacks[name]}", 0)
-    return stacks
 
 
 def _of_defined(output: Output) -> list[tuple[str, Node, Line]]:
@@ -196,7 +198,7 @@ def _totals(units: Sequence[Unit], stacks: Mapping[str, int], reporter: Reporter
         for fixup in unit.output.fixups:
             if fixup.parsed.mnemonic == "call":
                 called.setdefault(fixup.section.index, set()).update(node.name for _, node in fixup.nodes)
-        own |= _stacks(unit, unit.output.own_stacks, reporter)
+        _add_stacks(own, unit, unit.output.own_stacks, reporter)
         calls |= {
             name: called.get(places[name].section, set())
             for name, _, _ in unit.output.own_stacks
