@@ -30,6 +30,7 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.stored import as_stored
+from t10.core.trust.arguments import array_of, check_extents, check_mapping, check_type, paths_of
 from t10.cost import CostModel, registry
 from t10.errors import InputError, VerifyError
 from t10.report import Report, build_report, write_report
@@ -320,6 +321,11 @@ def compile(
     from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
 
+    check_mapping("constants", {} if constants is None else constants, "{'k': 3}")
+    check_mapping("bounds", {} if bounds is None else bounds, "{'nms': 50}")
+    check_extents({} if shapes is None else shapes)
+    check_type("options", Options() if options is None else options, Options)
+    codelets = paths_of(codelets)
     spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
     asked = Partials(partials) if isinstance(partials, str) else partials
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
@@ -435,6 +441,7 @@ def checked_inputs(
     Raises `InputError` for names that are missing or unknown, and for a shape or a type that does not fit; a type that
     holds every value of the given one is no mistake.
     """
+    check_mapping("inputs", given, "{'x': array}")
     names, where = [value.name for value in expected], f"{source}: " if source else ""
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
@@ -447,7 +454,7 @@ def checked_inputs(
     for value in expected:
         given_value = given[value.name]
         wanted = numpy_dtype(value.dtype)
-        array = in_numpys_types(np.asarray(given_value), wanted)
+        array = in_numpys_types(array_of(f"{where}input {value.name}", given_value), wanted)
         if array.shape != value.shape:
             raise InputError(f"{where}input {value.name} has shape {array.shape}, expected {value.shape}")
         is_typed = isinstance(given_value, (np.ndarray, np.generic))

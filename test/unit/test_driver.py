@@ -160,6 +160,37 @@ def test_a_model_in_memory_is_refused_with_what_to_do() -> None:
         t10.compile(given, chip="test-16")
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"shapes": {"x": "1x2"}}, "shapes: found '1x2' of type str for x, expected a number or a tuple"),
+        ({"shapes": [1]}, r"shapes: found \[1\] of type list, expected a mapping"),
+        ({"shapes": {"x": (1, True)}}, "expected a number or a tuple of numbers"),
+        ({"options": {"gap": 1}}, r"options: found \{'gap': 1\} of type dict, expected .*PlanOptions"),
+        ({"constants": [1]}, "constants: found .* expected a mapping from names, as {'k': 3}"),
+        ({"bounds": {1: 2}}, "bounds: found .* expected a mapping from names"),
+        ({"codelets": "none.yaml"}, "none.yaml"),
+    ],
+)
+def test_a_wrong_argument_is_one_clear_error(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        t10.compile(models.mlp(tmp_path / "mlp.onnx"), chip="test-16", **given)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (None, "inputs: found None of type NoneType, expected a mapping"),
+        (np.ones(3), "inputs: found array.* expected a mapping"),
+        ({"x": [[1.0, 2.0], [3.0]]}, "input x is no array"),
+    ],
+)
+def test_wrong_inputs_are_one_clear_error(inputs: Any, message: str, tmp_path: Path) -> None:
+    executable = t10.compile(models.mlp(tmp_path / "mlp.onnx"), chip="test-16")
+    with pytest.raises(InputError, match=message):
+        executable.run(inputs)
+
+
 def test_loading_what_is_no_folder_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="t10 compile"):
         Executable.load(tmp_path / "none")

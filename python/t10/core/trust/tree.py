@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -154,3 +155,13 @@ class _Loader(yaml.SafeLoader):
                         problem=f"found '{key.value}' twice, expected it once", problem_mark=key.start_mark
                     )
                 names.add(name)
+
+
+def _number_or_text(make: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return a constructor of numbers that leaves `1:30` as it is: YAML 1.1 takes it for 90."""
+    return lambda loader, node: node.value if ":" in node.value else make(loader, node)
+
+
+for _kind in ("int", "float"):
+    _make = getattr(yaml.SafeLoader, f"construct_yaml_{_kind}")
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _number_or_text(_make))
