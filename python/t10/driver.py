@@ -30,7 +30,7 @@ from t10.core.graph import Graph, TensorValue
 from t10.core.partials import Partials
 from t10.core.schedule import ModulePlan
 from t10.core.stored import as_stored
-from t10.core.trust.arguments import array_of, check_extents, check_mapping, check_type, paths_of
+from t10.core.trust.arguments import array_of, check_given, check_mapping, check_type, paths_of
 from t10.cost import CostModel, registry
 from t10.errors import InputError, VerifyError
 from t10.report import Report, build_report, write_report
@@ -321,14 +321,11 @@ def compile(
     from t10.plan.fronts.pins import read_pins
     from t10.plan.options import PlanOptions as Options
 
-    check_mapping("constants", {} if constants is None else constants, "{'k': 3}")
-    check_mapping("bounds", {} if bounds is None else bounds, "{'nms': 50}")
-    check_extents({} if shapes is None else shapes)
-    check_type("options", Options() if options is None else options, Options)
-    codelets = paths_of(codelets)
-    spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
+    spec, codelets = chip if isinstance(chip, ChipSpec) else load_chip(chip), paths_of(codelets)
     asked = Partials(partials) if isinstance(partials, str) else partials
     chosen, pins = options or Options(), None if plan is None else read_pins(plan)
+    check_given(shapes, constants, bounds)
+    check_type("options", chosen, Options)
     code, costs = code_records(cost_model, codelets), registry.given(cost_model)
     clock = Stopwatch(progress, "import")
     imported = imported_model(model, frontend, frontend_flags, shapes, dtype, constants, bounds, keep_f64)

@@ -133,6 +133,8 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
             "line 3: field memory.channels: expected a number, found True",
         ),
         ("n_workers: true", "n_workers: expected a number, found True"),
+        ("n_cores: 1:30", "line 3: field n_cores: expected a number, found '1:30'"),
+        ("clock_hz: 1:30.5", "field clock_hz: .*found '1:30.5'"),
         (
             "hbm_bandwidth: 1 TB/s\nmemory: {bytes_per_second: 1 GB/s}",
             "hbm_bandwidth: found .* beside memory",

@@ -319,6 +319,16 @@ def test_links_and_engines_are_varied_like_any_other_number() -> None:
     ]
 
 
+def test_formulas_and_counted_steps_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for values, is_mixed in (("4,8", True), ("4,9", False)):
+        varied = f"matrix_units.f32-f32.row_cycles={values}"
+        words = ["--chip", "test-4", "--vary", varied, "--no-cache", "-o", str(tmp_path / values)]
+        assert main(["sweep", str(MODEL), *words]) == 0
+        assert ("steps of formulas" in capsys.readouterr().out) == is_mixed
+
+
 @pytest.mark.slow
 def test_a_model_in_stages_is_planned_for_every_chip(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ from pathlib import Path
 from t10.artefact import Folder
 from t10.cli.arguments import Arguments
 from t10.cli.compare_file import CSV, HTML, csv_of, form_of
+from t10.cli.options import check_single
 from t10.cli.terminal import say, say_json, stdout
 from t10.core.atomic import check_writable, write_text
 from t10.core.document import read_document
@@ -77,6 +78,7 @@ def _warn_of_other_models(a: Report, b: Report) -> None:
 
 
 def _report(folder: Folder) -> Report:
+    check_single(folder)
     return read_report(folder.checked(REPORT_FILE))
 
 

@@ -76,11 +76,16 @@ def partials_of(arguments: Arguments) -> Partials:
 
 def loaded(folder: Folder, arguments: Arguments) -> Executable:
     """Return the executable of a folder; the files of users that it was made with must be named again."""
+    check_single(folder)
+    return Executable.load(folder, cost_model=arguments.cost_model, codelets=arguments.codelets)
+
+
+def check_single(folder: Folder) -> None:
+    """Raise `InputError` for a folder of stages."""
     if folder.has(STAGES_FILE):
         raise InputError(
             f"{folder.path} holds stages", hint=f"give the folder of one: {folder.path}/stages/0"
         )
-    return Executable.load(folder, cost_model=arguments.cost_model, codelets=arguments.codelets)
 
 
 def chip_of(arguments: Arguments) -> ChipSpec:

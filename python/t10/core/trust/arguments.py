@@ -18,7 +18,17 @@ def check_mapping(what: str, given: Any, example: str) -> None:
         raise InputError(f"{what}: found {_shown(given)}, expected a mapping from names, as {example}")
 
 
-def check_extents(shapes: Any) -> None:
+def check_given(shapes: Any, constants: Any, bounds: Any) -> None:
+    """Raise `InputError` for one that is not by name, and for shapes that are none; None is nothing."""
+    if constants is not None:
+        check_mapping("constants", constants, "{'k': 3}")
+    if bounds is not None:
+        check_mapping("bounds", bounds, "{'nms': 50}")
+    if shapes is not None:
+        _check_extents(shapes)
+
+
+def _check_extents(shapes: Any) -> None:
     """Raise `InputError` unless shapes are extents, or lists of them, by name."""
     check_mapping("shapes", shapes, "{'x': (1, 128)}")
     extents: Any
