@@ -133,8 +133,8 @@ def _check(program: DeviceProgram, command: _Command, folder: Path) -> None:
     Tiles and memory are taken as stated: a chip of somebody's file may have the name of one of ours. Of a chip that is
     not known by its name nothing is checked. Raises `InputError`.
     """
-    from t10.backend import shipped
     from t10.chip import load_chip
+    from t10.emit.poplar.description import read_program
 
     try:
         chip = load_chip(program.chip)
@@ -143,7 +143,7 @@ def _check(program: DeviceProgram, command: _Command, folder: Path) -> None:
     memory = program.memory
     stated = {"n_cores": program.n_tiles, "memory_base": memory.base, "sram_bytes": memory.end - memory.base}
     try:
-        shipped(folder, chip.model_copy(update={"levels": (), **stated}))
+        read_program(folder, chip.model_copy(update={"levels": (), **stated}))
     except InputError as error:
         written, shown = str(folder) + os.sep, "-" if command.source == "-" else command.source
         raise InputError(f"{shown}: {str(error.message).replace(written, '')}", hint=error.hint) from None
