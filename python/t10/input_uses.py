@@ -15,6 +15,7 @@ from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 
+LIMITS = {"arith.minsi": "most", "arith.minui": "most", "arith.maxsi": "least", "arith.maxui": "least"}
 CASTS = frozenset(
     f"arith.{name}"
     for name in ("index_cast", "index_castui", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi")
@@ -55,10 +56,14 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a value is of an input: it plus `offset`, perhaps with `n` added where negative; or made of it somehow."""
+    """What a value is of an input: it plus `offset`, perhaps with `n` added where negative; or made of it somehow.
+
+    `limits` are those of "most" and "least" that a constant sets to what is made of it.
+    """
 
     kind: Literal["same", "wrapped", "derived", "summed"]
     offset: int = 0
+    limits: frozenset[str] = frozenset()
 
 
 _DERIVED, _SUMMED = _State("derived"), _State("summed")
@@ -132,7 +137,7 @@ def _note_selection(use: Use, index: _State | None, extent: int) -> None:
     elif index.kind != "derived":
         low = -extent if index.kind == "wrapped" else 0
         use.within(low - index.offset, extent - 1 - index.offset)
-    elif use.low is None:
+    elif use.low is None and len(index.limits) < len(set(LIMITS.values())):
         use.within(0, extent - 1)
 
 
@@ -169,6 +174,12 @@ class _Function:
             return None
         if op.opcode in CASTS:
             return known[0]
+        if (
+            op.opcode in LIMITS
+            and known[0].kind != "summed"
+            and any(o in self.constants for o in op.operands)
+        ):
+            return _State("derived", limits=known[0].limits | {LIMITS[op.opcode]})
         if op.opcode == "arith.addi" and known[0].kind == "same" and len(known) == 1:
             number = next((self.constants[o] for o in op.operands if o in self.constants), None)
             if number is not None:
@@ -176,7 +187,12 @@ class _Function:
         if op.opcode == "arith.select" and len(known) == 2 and {s.kind for s in known} == {"same"}:
             offset, high = sorted(state.offset for state in known)
             return _State("wrapped" if offset < high else "same", offset)
-        return _SUMMED if _SUMMED in known else _DERIVED
+        if _SUMMED in known:
+            return _SUMMED
+        # What is limited stays so where it is counted from the end if it is negative.
+        keeps = op.opcode in ("arith.addi", "arith.select")
+        limits = frozenset(limit for state in known for limit in state.limits if keeps)
+        return _State("derived", limits=limits)
 
     def _note(self, op: ScalarOp) -> None:
         """Note what an operation tells about the input."""
