@@ -326,7 +326,7 @@ def test_formulas_and_counted_steps_are_told_apart(
         varied = f"matrix_units.f32-f32.row_cycles={values}"
         words = ["--chip", "test-4", "--vary", varied, "--no-cache", "-o", str(tmp_path / values)]
         assert main(["sweep", str(MODEL), *words]) == 0
-        assert ("steps of formulas" in capsys.readouterr().out) == is_mixed
+        assert ("priced by formulas" in capsys.readouterr().out) == is_mixed
 
 
 @pytest.mark.slow

@@ -72,9 +72,12 @@ def run_sweep(arguments: Arguments) -> int:
     if arguments.cost_model == DEFAULT_COST_MODEL and len({is_counted(chip) for chip in chips.values()}) > 1:
         say(
             console,
-            "chips whose engines differ from an IPU Mk2's have steps of formulas, the others counted ones:",
+            "compute steps are counted only where engines, vector widths and workers are an IPU Mk2's;",
         )
-        say(console, "compare them among themselves (docs/cost-model.md)")
+        say(
+            console,
+            "on the other chips they are priced by formulas: do not compare the two (docs/cost-model.md)",
+        )
     say(console, f"wrote {folder}/: {POINTS_FILE}, {TABLE_FILE}, {PLOT_FILE}; times are modelled")
     return 0
 
