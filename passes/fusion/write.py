@@ -198,6 +198,13 @@ class _Writer:
             body=Read(read.value, tuple(compose(dim, by_axis) for dim in read.dims)),
             out_dims=tuple(axis_dim(i) for i in range(len(shape))),
         )
+        assert isinstance(whole.body, Read)
+        kept = [i for i, dim in enumerate(whole.body.dims) if dim != ZERO]
+        if len(kept) < len(read.dims) and tuple(whole.body.dims[i] for i in kept) == whole.out_dims:
+            # All that it does is to leave out dims of extent 1.
+            ends = [*kept[1:], len(read.dims)] if kept else []
+            groups = tuple(tuple(range(i and kept[i], end)) for i, end in enumerate(ends))
+            return self._reshape(Reshape(nest.result, read.value, groups, False, nest.location, nest.rank))
         return self._generic(whole, point, self._empty(whole, point))
 
     def _operator(self, nest: Nest) -> Any:

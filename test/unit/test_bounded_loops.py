@@ -39,9 +39,8 @@ def model(graph: str) -> Any:
 
 def computed(of: Any, inputs: dict[str, Array], bound: int = BOUND, name: str = "last") -> dict[str, Array]:
     """Return what the imported and fused model computes, interpreted."""
-    imported = import_proto(
-        onnx.ModelProto.FromString(of.SerializeToString()), source="m", bounds={name: bound}
-    )
+    bounds = {name: bound} if bound else {}
+    imported = import_proto(onnx.ModelProto.FromString(of.SerializeToString()), source="m", bounds=bounds)
     with imported.module.context:
         Fuse(orders="keep").apply(imported.module)
         return dict(run_module(imported.module, {**inputs, **imported.weights}))
@@ -244,6 +243,28 @@ def test_bounds_of_constant_loops_inside_others_do_not_matter() -> None:
         > }""")
     inputs = {"x": np.array([0, 1, 2, 0, 3], np.float32)}
     np.testing.assert_allclose(computed(of, inputs, name="at")["y"], by_runtime(of, inputs)["y"])
+
+
+def test_a_loop_of_no_steps_gives_what_it_got() -> None:
+    of = model(f"""g (float[3] x) => (float[3] last) {{
+        none = Constant <value: tensor = int64 {{0}}> ()
+        last, rows = Loop (none, , x) <{COUNTED}> }}""")
+    inputs = {"x": np.array([4, 2, 1], np.float32)}
+    np.testing.assert_array_equal(computed(of, inputs, bound=0)["last"], inputs["x"])
+
+
+def test_rows_that_a_loop_of_no_steps_makes_have_no_elements() -> None:
+    of = model(f"""g (float[3] x) => (float[3] y) {{
+        none = Constant <value: tensor = int64 {{0}}> ()
+        last, rows = Loop (none, , x) <{COUNTED}>
+        axis = Constant <value: tensor = int64[1] {{0}}> ()
+        more = Mul (x, x)
+        row = Unsqueeze (more, axis)
+        both = Concat <axis: int = 0> (rows, row)
+        y = ReduceSum <keepdims: int = 0> (both, axis)
+    }}""")
+    inputs = {"x": np.array([4, 2, 1], np.float32)}
+    np.testing.assert_array_equal(computed(of, inputs, bound=0)["y"], inputs["x"] ** 2)
 
 
 @pytest.mark.slow

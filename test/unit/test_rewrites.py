@@ -463,37 +463,3 @@ def test_no_axes_squeeze_all_dims_of_extent_1(opset: int, is_node: bool) -> None
     text = f"g (float[1, 3, 1] x) => (float[n] y) {axes} {{ {made} z = Squeeze (x, axes) y = Neg (z) }}"
     of = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : {opset}]> {text}')
     agree(of, {"x": draw(1, 3, 1)})
-
-
-@pytest.mark.parametrize(
-    ("equation", "shapes"),
-    [
-        ("ij,jk", [(2, 3), (3, 4)]),
-        (" ba , ac ", [(2, 3), (3, 4)]),
-        ("abc,cd", [(2, 3, 4), (4, 5)]),
-        ("zA,Ab", [(2, 3), (3, 4)]),
-        ("...a,ab", [(2, 3, 4), (4, 5)]),
-        ("b...,ba", [(4, 2, 3), (4, 5)]),
-        ("ba", [(2, 3)]),
-        ("a...", [(2, 3, 4)]),
-        ("i,i", [(3,), (3,)]),
-        ("sn,s,sp->pn", [(6, 3), (6,), (6, 4)]),
-        ("bhlm,bhmk,hkd->bld", [(2, 3, 4, 5), (2, 3, 5, 6), (3, 6, 7)]),
-        ("bln,bsn,bhls,bshp->blhp", [(2, 4, 3), (2, 5, 3), (2, 6, 4, 5), (2, 5, 6, 3)]),
-        ("s,s,s->", [(6,)] * 3),
-        ("...a,ab,bc", [(2, 3, 4), (4, 5), (5, 2)]),
-        ("abcd,abed->abce", [(2, 3, 4, 1), (2, 3, 5, 6)]),
-        ("ab,b,cb->ca", [(2, 3), (1,), (4, 1)]),
-        ("i,,->", [(3,), (), ()]),
-        ("c,->c", [(3,), ()]),
-        ("c,->", [(3,), ()]),
-        ("a,a->", [(2,), (1,)]),
-        ("a,a,b->b", [(2,), (1,), (3,)]),
-    ],
-)
-def test_an_equation_may_have_many_operands_and_no_output(
-    equation: str, shapes: list[tuple[int, ...]]
-) -> None:
-    inputs = {f"x{i}": draw(*shape) for i, shape in enumerate(shapes)}
-    node = helper.make_node("Einsum", list(inputs), ["y"], equation=equation)
-    agree(model(node, inputs, {"y": (1, None)}), inputs)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import numpy_helper
+from onnx.helper import tensor_dtype_to_np_dtype
 
 from t10.frontend.rewrites.site import Rule, Site
 from t10.frontend.rewrites.subgraphs import write_graph
@@ -33,8 +35,10 @@ def _loop(site: Site) -> bool:
     n_steps = int(count.reshape(())) if condition is None or bool(condition.reshape(())) else 0
     carried = list(site.node.input[2:])
     n_scanned = len(body.output) - 1 - len(carried)
-    if (n_steps < 1 and n_scanned) or n_steps * max(1, len(body.node)) > MOST_NODES:
+    if n_steps * max(1, len(body.node)) > MOST_NODES:
         return False
+    if n_steps < 1:
+        return _gives_what_it_got(site, body, carried)
     rows: list[list[str]] = [[] for _ in range(n_scanned)]
     true = site.constant(np.array(True))
     for step in range(n_steps):
@@ -49,6 +53,24 @@ def _loop(site: Site) -> bool:
     for place, row in enumerate(rows, start=len(carried)):
         if site.output(place):
             site.give(stacked(site, row, 0), place)
+    return True
+
+
+def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:
+    """Write a loop of no steps; what steps would be stacked to has no elements, and the shape that its body states."""
+    stacks = list[tuple[int, NDArray[Any]]]()
+    for place, value in enumerate(body.output[1 + len(carried) :], start=len(carried)):
+        if not site.output(place):
+            continue
+        dims = value.type.tensor_type.shape.dim
+        if not value.type.tensor_type.HasField("shape") or any(not dim.HasField("dim_value") for dim in dims):
+            return False
+        dtype = tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        stacks.append((place, np.empty((0, *(dim.dim_value for dim in dims)), dtype)))
+    for place, name in enumerate(carried):
+        site.give(name, place)
+    for place, stack in stacks:
+        site.give(site.constant(stack), place)
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import reduce
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -205,15 +206,15 @@ def _einsum(site: Site) -> bool:
     """Write an Einsum of at most two operands that have letters, times numbers; state its output.
 
     A lowering of many operands sums a letter with the first two that have it, also where a third one does; none takes
-    dims of extent 1 that another operand has more of (equations with an ellipsis stay as they are), nor numbers.
+    dims of extent 1 that another operand has more of, nor numbers. What an ellipsis stands for gets letters.
     """
     equation = "".join(str(site.option("equation", "")).split())
     inputs = [site.input(place) for place in range(len(site.node.input))]
     read, arrow, out = equation.partition("->")
     if read.count(",") + 1 != len(inputs):
         return False  # ONNX's inference says so
-    out = out if arrow else _implicit_output(read)
-    terms = _without_single_dims(site, read.split(","), inputs)
+    terms, out = _in_letters(site, read.split(","), out if arrow else _implicit_output(read))
+    terms = _without_single_dims(site, terms, inputs)
     if arrow and len(inputs) <= 2 and ",".join(terms) == read and all(terms):
         return False
     factors = [name for name, term in zip(inputs, terms, strict=True) if not term]
@@ -230,6 +231,21 @@ def _einsum(site: Site) -> bool:
         factors.append(site.op("Einsum", *names, equation=f"{','.join(terms)}->{out}"))
     site.give(reduce(lambda one, other: site.op("Mul", one, other), factors))
     return True
+
+
+def _in_letters(site: Site, terms: list[str], out: str) -> tuple[list[str], str]:
+    """Return terms and the output with letters for the dims that `...` stands for, the last of them the same in all."""
+    shapes = [site.shape(place) for place in range(len(terms))]
+    lengths = [
+        len(shape or ()) - sum(map(str.isalpha, term)) if "..." in term else 0
+        for shape, term in zip(shapes, terms, strict=True)
+    ]
+    free = "".join(c for c in ascii_letters if c not in "".join((*terms, out)))
+    if None in shapes or min(lengths) < 0 or max(lengths) > len(free):
+        return terms, out
+    names = free[: max(lengths)]
+    filled = [term.replace("...", names[len(names) - n :]) for term, n in zip(terms, lengths, strict=True)]
+    return filled, out.replace("...", names)
 
 
 def _without_single_dims(site: Site, terms: list[str], inputs: list[str]) -> list[str]:
