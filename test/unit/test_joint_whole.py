@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations, product
 from math import prod
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from support import specs
 from support.joint_graphs import planning
 from support.simulation import chip_of
 
+import t10
 from t10.chip import ChipSpec
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
@@ -153,3 +157,24 @@ def test_without_candidates_and_plans_ahead_of_readers_some_combination_is_faste
     few = replace(states.WIDE, of_candidates=0, leading=0, of_each_size=False)
     monkeypatch.setattr(states, "FULL", few)
     assert chosen_cycles(graph, chip) > best
+
+
+def test_plans_on_fewer_cores_that_lead_and_follow_are_states_of_few_operators(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The product runs on 10 cores, where all others lie: none of the first 8 and 12 states of its neighbours."""
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 17]>
+        g (float[20, 30] x) => (float[50, 20] y) <float[30, 50] w> {
+            s = Softmax (x)
+            m = MatMul (s, w)
+            t = Transpose <perm = [1, 0]> (m)
+            r = ReduceSum (t)
+            y = Mul (t, r)
+        }""")
+    weights = np.linspace(-1, 1, 1500, dtype=np.float32).reshape(30, 50)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    best = t10.compile(path, "test-16", program=False).report().total_cycles
+    monkeypatch.setattr(states, "FULL", replace(states.FULL, following=8, leading=12))
+    assert t10.compile(path, "test-16", program=False).report().total_cycles > best

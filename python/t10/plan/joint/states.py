@@ -72,7 +72,7 @@ class _Prices:
         return [known[plan] for plan in plans]
 
 
-FULL = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True, is_full=True)
+FULL = Breadth(of_front=14, of_candidates=12, following=16, leading=24, of_each_size=True, is_full=True)
 WIDE = Breadth(of_front=14, of_candidates=12, following=8, leading=12, of_each_size=True)
 DEEP = Breadth(of_front=8, of_candidates=6, following=8, leading=4)
 THINNED = Breadth(of_front=14, of_candidates=32, following=8, leading=12)
