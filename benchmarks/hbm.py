@@ -26,7 +26,7 @@ from planner.models import MODELS
 from t10.chip import load_chip
 from t10.cost.registry import cost_model
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, context_of
+from t10.plan.context import Context, context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import tables_of
 from t10.plan.joint.choose import JointPlanner

@@ -15,7 +15,7 @@ from t10.baselines.shares import share_elements
 from t10.baselines.vgm import plan_vgm
 from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
-from t10.plan.assemble import Context, context_of
+from t10.plan.context import Context, context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, live_bytes, reconciled, tables_of
 from t10.plan.greedy.reconcile import Problem, reconcile

@@ -13,7 +13,8 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.schedule import ModulePlan
 from t10.cost import IpuCostModel
 from t10.plan import PlanOptions
-from t10.plan.assemble import Context, assemble, context_of
+from t10.plan.assemble import assemble
+from t10.plan.context import Context, context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint.choose import JointPlanner

@@ -22,7 +22,8 @@ from t10.core.schedule import Buffer
 from t10.cost import CostModel, IpuCostModel, operator_cycles, paper_cost_model
 from t10.cost.operator import combine_cycles, output_chunk
 from t10.plan import ForcedPartition, PlanOptions, align_pace, place, plan_module
-from t10.plan.assemble import assemble, context_of, output_layout
+from t10.plan.assemble import assemble, output_layout
+from t10.plan.context import context_of
 from t10.plan.memory.levels import Choice
 from t10.plan.memory.room import DataRoom
 from t10.plan.search.alternatives import alternatives, evaluate_plans

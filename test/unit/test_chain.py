@@ -17,7 +17,8 @@ from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, Cycles, OperatorPlan
 from t10.cost import IpuCostModel
 from t10.plan import ForcedPartition, PlanOptions, plan_module
-from t10.plan.assemble import assemble, context_of, output_layout
+from t10.plan.assemble import assemble, output_layout
+from t10.plan.context import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.chain import followed
 from t10.plan.memory.levels import Choice, level_table

@@ -10,7 +10,7 @@ from t10.chip import load_chip
 from t10.core.expression import OperatorSpec
 from t10.cost import IpuCostModel
 from t10.plan import PlanOptions
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.joint.candidates import NEVER, Candidates, listed_by_front
 from t10.plan.joint.marginals import Marginals

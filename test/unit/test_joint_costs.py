@@ -32,7 +32,7 @@ from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.cost import IpuCostModel
 from t10.plan import PlanOptions, plan_module
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes
 from t10.plan.joint import choose, costs, edges, states

@@ -18,7 +18,7 @@ from t10.core.tile import ALIGNMENT_BYTES, OVERREAD_BYTES
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
 from t10.plan import ForcedPartition, PlanOptions, plan_module
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.fronts.pinned import idle_levels
 from t10.plan.greedy.algorithm1 import base_bytes, reconciled, tables_of

@@ -22,7 +22,8 @@ from t10.core.graph import Graph
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost import IpuCostModel, operator_cycles
 from t10.plan import PlanOptions
-from t10.plan.assemble import assemble, context_of
+from t10.plan.assemble import assemble
+from t10.plan.context import context_of
 from t10.plan.joint import states
 from t10.plan.memory.levels import Choice
 from t10.plan.schedule import sum_of_cycles

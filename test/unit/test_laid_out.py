@@ -22,7 +22,8 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.laid_out import LayoutOperators, reads_all, seen_operand
 from t10.core.schedule import ModulePlan, ValueLayout
 from t10.cost import IpuCostModel
-from t10.plan.assemble import context_of, read_layouts
+from t10.plan.assemble import read_layouts
+from t10.plan.context import context_of
 from t10.plan.memory.levels import replica_count
 from t10.plan.movement.arrivals import Mover
 from t10.plan.schedule import sum_of_cycles

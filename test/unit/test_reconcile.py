@@ -16,7 +16,7 @@ from t10.chip import load_chip
 from t10.core.plan import CostedPlan, Cycles
 from t10.cost import IpuCostModel
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.plan.greedy.algorithm1 import free_bytes, tables_of
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.levels import Choice, LevelTable, level_table, scatter_at

@@ -134,6 +134,31 @@ def test_more_cores_are_no_slower_whatever_their_number(tmp_path: Path) -> None:
     assert cycles == sorted(cycles, reverse=True)
 
 
+def cut(path: Path) -> Path:
+    """Return the product of the halves of an input: no operator reads all of it."""
+    halves = helper.make_node("Split", ["x"], ["a", "b"], axis=1)
+    product = helper.make_node("Mul", ["a", "b"], ["y"])
+    return saved(path, (halves, product), {"x": [64, 64]}, {"y": [64, 32]}, {})
+
+
+def tied(path: Path) -> Path:
+    """Return two products by one small weight."""
+    nodes = (
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "w"], ["y"]),
+    )
+    return saved(path, nodes, {"x": [32, 64]}, {"y": [32, 64]}, {"w": [64, 64]})
+
+
+@pytest.mark.parametrize("model_of", [cut, tied])
+def test_cores_in_no_ratio_to_shapes_are_no_slower(model_of: Callable[[Path], Path], tmp_path: Path) -> None:
+    """What is spread over 17 cores is read by 16 of them: they took twice as long, or a twelfth longer."""
+    model = model_of(tmp_path / "model.onnx")
+    cycles = [sum_of_cycles(planned(model, n_cores)) for n_cores in (16, 17, 20)]
+    assert cycles == sorted(cycles, reverse=True)
+
+
 def test_memory_that_ends_below_the_interleaved_region_is_priced_as_such(tmp_path: Path) -> None:
     """No choice can grant what such a chip does not have: what is placed takes no more than the bound."""
     chip = load_chip("test-16").model_copy(update={"name": "short", "sram_bytes": 64 * 1024})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -14,7 +14,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.chunks import chunk_slots
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.graph import Graph, TensorValue
+from t10.core.graph import TensorValue
 from t10.core.laid_out import with_operand
 from t10.core.movement import operand_of
 from t10.core.operator_body import scheduled_operator
@@ -24,119 +24,25 @@ from t10.core.schedule import Arrival, ModulePlan, ScheduledOperator, ValueLayou
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles, operator_cycles, output_chunk
 from t10.errors import InfeasiblePlanError
+from t10.plan.context import Context
 from t10.plan.memory.allocation import placed
 from t10.plan.memory.buffers import buffer_requests
-from t10.plan.memory.input_readers import InputReader, readers_by_input
+from t10.plan.memory.input_readers import InputReader
 from t10.plan.memory.levels import (
     Choice,
     operand_slots,
     replica_count,
     scatter_at,
-    spread_bytes,
     spread_cores,
 )
-from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
-from t10.plan.movement.arrivals import Mover
-from t10.plan.options import ForcedPartition, Progress
+from t10.plan.memory.liveness import unshaped
+from t10.plan.options import Progress
 from t10.plan.search.pareto import Front
 
 LEAST_USED = 0.95
 """The part of all cores that have some of an input, at least, where each has whole rows of it."""
-SMALL_PART = 256
-"""A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
 SHARE_PART, ROOM_PART = 4, 64
 """To lie as it is read, an input may take more than its share: this part of it or of the memory, whichever is more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What every step of the schedule needs.
-
-    `owned` are the operands per operator that are weights whose rest it decides: those it alone reads, and those of
-    `shared_weights` that it is the first to read. `reader_by_input` is, per input of the model, what decides where it
-    lies, if anything. `level_by_operator` are idle levels that are given: the user's, and of operators that decide
-    where a shared weight rests (see `with_shared`).
-    """
-
-    graph: Graph
-    chip: ChipSpec
-    cost: CostModel
-    lives: Liveness
-    owned: tuple[tuple[int, ...], ...]
-    weight_by_owner: Mapping[tuple[int, int], str]
-    reader_by_input: Mapping[str, InputReader]
-    reshapes: Mapping[str, str]
-    mover: Mover
-    level_by_operator: Mapping[str, int]
-    shared_weights: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-    @property
-    def readings(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return the operand whose layout decides where a weight rests, by each other operand that reads it there."""
-        return {
-            (step, number): self.resting[value]
-            for step, spec in enumerate(self.graph.operators)
-            for number, operand in enumerate(spec.operands)
-            if (value := unshaped(operand.name, self.reshapes)) in self.resting
-            and self.resting[value] != (step, number)
-        }
-
-    def lies_as_read(self, value: str, step: int, number: int) -> bool:
-        """Return whether an input lies as this operand, which reads it directly, is read, but for replicas."""
-        reader = self.reader_by_input.get(value)
-        return reader is not None and reader.is_plain and (reader.step, reader.number) == (step, number)
-
-    @property
-    def resting(self) -> dict[str, tuple[int, int]]:
-        """Return the shared weights that rest as their first reader has them: other readers may use them there."""
-        names = [spec.name for spec in self.graph.operators]
-        return {w: at for w, at in self.shared_weights.items() if self.level_by_operator.get(names[at[0]], 0)}
-
-    def with_shared(self, level: int, forced: Sequence[ForcedPartition]) -> Context:
-        """Return the context in which shared weights are spread out (0), or whole where their first reader runs (1).
-
-        What the user pins goes before.
-        """
-        names = [self.graph.operators[step].name for step, _ in self.shared_weights.values()]
-        return replace(self, level_by_operator=dict.fromkeys(names, level) | _pinned_levels(forced))
-
-
-def _pinned_levels(forced: Sequence[ForcedPartition]) -> dict[str, int]:
-    return {each.operator: each.idle_level for each in forced if each.idle_level is not None}
-
-
-def context_of(
-    graph: Graph, chip: ChipSpec, cost: CostModel, forced: Sequence[ForcedPartition] = ()
-) -> Context:
-    """Return what every step of the schedule needs; `forced` may pin idle levels.
-
-    Shared weights are spread out unless a pin says otherwise.
-    """
-    lives = liveness(graph)
-    large = {
-        weight.name
-        for weight in graph.weights
-        if spread_bytes(prod(weight.shape), weight.dtype, chip.n_cores) * SMALL_PART >= chip.capacity_bytes
-    }
-    shared = {weight: first for weight, first in lives.first_by_shared.items() if weight in large}
-    owned: list[list[int]] = [[] for _ in graph.operators]
-    owners = {owner: weight for weight, owner in (lives.owner_by_weight | shared).items()}
-    for step, number in owners:
-        owned[step].append(number)
-    context = Context(
-        graph=graph,
-        chip=chip,
-        cost=cost,
-        lives=lives,
-        owned=tuple(tuple(sorted(numbers)) for numbers in owned),
-        weight_by_owner=owners,
-        reader_by_input=readers_by_input(graph, of_parts=chip.links is not None),
-        reshapes=reshapes_of(graph),
-        mover=Mover(graph, cost, chip.n_cores),
-        level_by_operator={},
-        shared_weights=shared,
-    )
-    return context.with_shared(0, forced)
 
 
 def linear_layout(value: TensorValue, n_cores: int) -> ValueLayout:
@@ -239,10 +145,30 @@ def _read_layout(
     context: Context, value: TensorValue, reader: InputReader, plan: OperatorPlan, *, is_compared: bool
 ) -> ValueLayout:
     """Return where an input lies under a plan of the operator that decides about it."""
-    chip, number = context.chip, reader.number
-    even = linear_layout(value, row_cores(value, _near_cores(chip, plan.n_cores)))
-    if reader.seen is None:
+    number, read = reader.number, context.graph.operators[reader.step]
+    as_read = _layout_as_read(context, value, reader, plan)
+    is_alone = context.graph.sources_of(operand_of(read, number).name) == (value.name,)
+    if as_read is not None and (reader.is_plain or not is_alone or not is_compared):
+        return as_read
+    even = linear_layout(value, row_cores(value, _near_cores(context.chip, plan.n_cores)))
+    if not is_alone or not is_compared:
         return even
+    # Halos of narrow parts are most of what is read: chunks of another size may send less. What is spread over the
+    # reader's cores lies alike on any chip that has them, so that more cores make no plan slower.
+    own = linear_layout(value, row_cores(value, plan.n_cores))
+    return min(
+        (even, own) if as_read is None else (as_read, even, own),
+        key=lambda layout: context.mover.estimate(read, plan, number, {value.name: layout}),
+    )
+
+
+def _layout_as_read(
+    context: Context, value: TensorValue, reader: InputReader, plan: OperatorPlan
+) -> ValueLayout | None:
+    """Return the layout in which a plan reads an input, None where that is not all of it, rotates, or is too much."""
+    if reader.seen is None:
+        return None
+    number = reader.number
     spec = with_operand(context.graph.operators[reader.step], number, reader.seen)
     scatter = replica_count(spec, plan, number)
     if not reader.is_plain:
@@ -250,9 +176,9 @@ def _read_layout(
         n_bytes = chunk_slots(operand_slots(spec, plan, number), scatter) * size
         share = -(-prod(value.shape) * size // plan.n_cores)
         rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
-        if rotates or n_bytes - share > max(share // SHARE_PART, chip.capacity_bytes // ROOM_PART):
-            return even
-    as_read = ValueLayout(
+        if rotates or n_bytes - share > max(share // SHARE_PART, context.chip.capacity_bytes // ROOM_PART):
+            return None
+    return ValueLayout(
         kind="operand",
         value=value.name,
         n_cores=plan.n_cores,
@@ -261,17 +187,6 @@ def _read_layout(
         operand=number,
         plan=plan,
         scatter=scatter,
-    )
-    read = context.graph.operators[reader.step]
-    is_alone = context.graph.sources_of(operand_of(read, number).name) == (value.name,)
-    if reader.is_plain or not is_alone or not is_compared:
-        return as_read
-    # Halos of narrow parts are most of what is read: chunks of another size may send less. What is spread over the
-    # reader's cores lies alike on any chip that has them, so that more cores make no plan slower.
-    own = linear_layout(value, row_cores(value, plan.n_cores))
-    return min(
-        (as_read, even, own),
-        key=lambda layout: context.mover.estimate(read, plan, number, {value.name: layout}),
     )
 
 

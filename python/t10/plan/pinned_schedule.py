@@ -11,7 +11,7 @@ from t10.core.own_weights import own_weights
 from t10.core.schedule import Fetch, ModulePlan, Optimality
 from t10.cost import CostModel
 from t10.errors import VerifyError
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions
 from t10.plan.prefetch.choose import fetching, must_fetch

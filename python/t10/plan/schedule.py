@@ -20,7 +20,8 @@ from t10.cost import CostModel, IpuCostModel
 from t10.cost.counts import kept_between_runs
 from t10.cost.operator import operator_cycles
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, assemble, context_of, cycles_of, fronts_at_levels
+from t10.plan.assemble import assemble, cycles_of, fronts_at_levels
+from t10.plan.context import Context, context_of
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.helper import kept_helpers

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from t10.core.schedule import ModulePlan
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context
+from t10.plan.context import Context
 from t10.plan.options import ForcedPartition
 
 

@@ -14,7 +14,7 @@ from t10.core.own_weights import own_weights
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ModulePlan
 from t10.cost import CostModel, IpuCostModel
-from t10.plan.assemble import context_of
+from t10.plan.context import context_of
 from t10.report.records import EnergyReport
 from t10.report.traffic import operator_traffic
 

@@ -19,16 +19,8 @@ from t10.core.own_weights import own_weights
 from t10.core.plan import CostedPlan
 from t10.core.schedule import PHASES, Arrival, Fetch, Phase, ValueLayout
 from t10.cost import CostModel
-from t10.plan.assemble import (
-    Context,
-    Front,
-    context_of,
-    input_layouts,
-    output_layout,
-    place_of,
-    read_layouts,
-    weight_layouts,
-)
+from t10.plan.assemble import Front, input_layouts, output_layout, place_of, read_layouts, weight_layouts
+from t10.plan.context import Context, context_of
 from t10.plan.fronts.pinned import pinned_front
 from t10.plan.memory.allocation import Request, aligned_size, live_bytes, memory_bytes
 from t10.plan.memory.buffers import buffer_requests

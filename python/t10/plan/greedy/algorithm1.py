@@ -9,7 +9,8 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context, row_cores
+from t10.plan.assemble import row_cores
+from t10.plan.context import Context
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice, LevelTable, level_table, spread_bytes

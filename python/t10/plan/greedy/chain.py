@@ -17,7 +17,6 @@ from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.schedule import ValueLayout
 from t10.cost.operator import operator_cycles, output_chunk
 from t10.plan.assemble import (
-    Context,
     Front,
     arrivals_of,
     cycles_of,
@@ -27,6 +26,7 @@ from t10.plan.assemble import (
     read_layouts,
     weight_layouts,
 )
+from t10.plan.context import Context
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice
 from t10.plan.options import PlanOptions

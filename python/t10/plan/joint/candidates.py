@@ -26,7 +26,8 @@ from t10.core.part_lengths import whole_lengths
 from t10.core.plan import OperatorPlan
 from t10.cost import CostModel
 from t10.cost.model import least_costs
-from t10.plan.assemble import LEAST_USED, Context
+from t10.plan.assemble import LEAST_USED
+from t10.plan.context import Context
 from t10.plan.fronts.operator_fronts import is_portable
 from t10.plan.fronts.parallel_map import Work, make_all
 from t10.plan.memory.levels import spread_cores

@@ -15,7 +15,7 @@ from t10.core.laid_out import LayoutOperators
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Optimality, moment
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context
+from t10.plan.context import Context
 from t10.plan.joint.costs import Counted, JointCosts
 from t10.plan.joint.improve import neighbours
 from t10.plan.joint.selection import Lifetime, Rows, Saving, Selection, Table

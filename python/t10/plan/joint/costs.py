@@ -24,7 +24,6 @@ from t10.core.plan import OperatorPlan
 from t10.core.schedule import PHASES, Arrival, Phase, ValueLayout
 from t10.cost.operator import home_cycles, output_chunk
 from t10.plan.assemble import (
-    Context,
     are_in_place,
     input_layouts,
     is_last_use,
@@ -34,6 +33,7 @@ from t10.plan.assemble import (
     place_of,
     read_layouts,
 )
+from t10.plan.context import Context
 from t10.plan.joint.edges import Begun, Edge, Part, Saved, begun_by
 from t10.plan.joint.keys import lying_key, view_key
 from t10.plan.joint.states import MOST_CELLS, States

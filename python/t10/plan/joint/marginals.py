@@ -24,7 +24,8 @@ from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.core.view_boxes import Piece, pieces_of
-from t10.plan.assemble import Context, input_layouts, linear_layout, read_layouts
+from t10.plan.assemble import input_layouts, linear_layout, read_layouts
+from t10.plan.context import Context
 from t10.plan.fronts.operator_fronts import is_portable
 from t10.plan.fronts.parallel_map import Work, make_all
 from t10.plan.joint.candidates import (

@@ -11,7 +11,7 @@ from t10.core.geometry import partition_elements
 from t10.core.movement import operand_of
 from t10.core.part_lengths import whole_lengths
 from t10.core.view_boxes import Piece
-from t10.plan.assemble import Context
+from t10.plan.context import Context
 from t10.plan.joint.candidates import Candidates, Reading, arrival_cycles
 from t10.plan.joint.view_pairs import most_received
 

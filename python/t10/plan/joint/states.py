@@ -18,7 +18,7 @@ from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost.model import least_costs
 from t10.cost.operator import output_chunk
-from t10.plan.assemble import Context
+from t10.plan.context import Context
 from t10.plan.joint.candidates import listed_by_front
 from t10.plan.joint.marginals import Marginals, alone
 from t10.plan.joint.solve import FEW_OPERATORS

@@ -1,4 +1,4 @@
-"""Which operand decides where an input of the model lies: the first that reads all of it."""
+"""Which operand decides where an input of the model lies: the first that reads all of it, or else a part."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ class InputReader:
     is_plain: bool
 
 
-def readers_by_input(graph: Graph, *, of_parts: bool) -> dict[str, InputReader]:
-    """Return what decides where inputs lie: what reads one plainly, else all of it; of those, the first.
-
-    If asked for `of_parts`, also the first that reads a part of one of which nothing reads all.
-    """
+def readers_by_input(graph: Graph) -> dict[str, InputReader]:
+    """Return what decides where inputs lie: what reads one plainly, else all of it, else a part; of these the first."""
     names = {value.name for value in graph.inputs}
     found: dict[str, InputReader] = {}
     for value, reader in _readers(graph):
         known = found.get(value)
-        if value in names and (of_parts or reader.seen) and (known is None or _rank(known) < _rank(reader)):
+        if value in names and (known is None or _rank(known) < _rank(reader)):
             found[value] = reader
     return found
 

@@ -16,7 +16,8 @@ from t10.core.off_chip import OffChip
 from t10.core.own_weights import own_weights
 from t10.core.schedule import ModulePlan, Optimality
 from t10.errors import InfeasiblePlanError
-from t10.plan.assemble import Context, assemble
+from t10.plan.assemble import assemble
+from t10.plan.context import Context
 from t10.plan.greedy.algorithm1 import base_bytes, tables_of
 from t10.plan.joint.choose import JointChoice, JointPlanner
 from t10.plan.memory.levels import LevelTable

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from t10.core.off_chip import OffChip
 from t10.core.own_weights import own_weights
-from t10.plan.assemble import Context, assemble
+from t10.plan.assemble import assemble
+from t10.plan.context import Context
 from t10.plan.greedy.algorithm1 import base_bytes, live_bytes, tables_of
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.levels import Choice
