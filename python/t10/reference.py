@@ -208,7 +208,7 @@ def run_onnx_runtime(path: Path, inputs: Arrays) -> Arrays:
 
 
 class OnnxRuntime:
-    """A model as ONNX Runtime computes it, every f16 in f32; what it is given and does not take is left out.
+    """A model as ONNX Runtime computes it, every f16 and bf16 in f32; what it is given and does not take is left out.
 
     Raises `InputError` for a model that ONNX Runtime cannot run, naming `path`.
     """
@@ -349,16 +349,18 @@ def _compute_in_single(model: Any) -> None:
 
 
 def _widen(model: Any) -> None:
-    """Turn every f16 in a model into f32: types, tensors, casts; the weights keep their f16 values."""
+    """Turn every f16 and bf16 in a model into f32: types, tensors, casts; the weights keep their values."""
     import onnx
     from onnx import TensorProto, numpy_helper
 
+    narrow = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
     def tensor(t: Any) -> None:
-        if t.data_type == TensorProto.FLOAT16:
+        if t.data_type in narrow:
             t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float32), t.name))
 
     def value(v: Any) -> None:
-        if v.type.HasField("tensor_type") and v.type.tensor_type.elem_type == TensorProto.FLOAT16:
+        if v.type.HasField("tensor_type") and v.type.tensor_type.elem_type in narrow:
             v.type.tensor_type.elem_type = TensorProto.FLOAT
 
     for graph in _graphs(model.graph):
@@ -370,7 +372,7 @@ def _widen(model: Any) -> None:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 tensor(attribute.t)
-            if attribute.name in ("to", "dtype") and attribute.i == TensorProto.FLOAT16:
+            if attribute.name in ("to", "dtype") and attribute.i in narrow:
                 attribute.i = TensorProto.FLOAT
 
 

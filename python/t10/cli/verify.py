@@ -31,6 +31,7 @@ from t10.core.atomic import check_writable
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
 from t10.frontend.declared import use_declared_shapes
+from t10.frontend.fixed_inputs import empty_inputs
 from t10.random_inputs import Reach, random_inputs
 from t10.reference import (
     Comparison,
@@ -187,7 +188,7 @@ def _allowance(arguments: Arguments, executable: Compiled) -> Allowance | None:
         return None
     if arguments.inputs is None:
         use_declared_shapes(model)
-    return Allowance(OnnxRuntime(model, _reference(arguments), constants_of(arguments)), errors)
+    return Allowance(_runtime(arguments, model), errors)
 
 
 def _cases(
@@ -202,11 +203,11 @@ def _cases(
         inputs = checked_inputs(executable.inputs, found, str(arguments.inputs))
         if references:
             return None, [(Trial(0, None, inputs), references)]
-        model = OnnxRuntime(_loaded(arguments, executable), _reference(arguments), constants_of(arguments))
+        model = _runtime(arguments, _loaded(arguments, executable))
         return Judge(model, tolerance), [(Trial(0, None, inputs), _due(arguments, executable, model, inputs))]
     declared = _loaded(arguments, executable)
     use_declared_shapes(declared)  # random shapes and axes would not be those that the model was compiled for
-    model = OnnxRuntime(declared, _reference(arguments), constants_of(arguments))
+    model = _runtime(arguments, declared)
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
         return model.held(random_inputs(graph_of(executable), seed, reach, specials=specials))
@@ -238,6 +239,12 @@ def _loaded(arguments: Arguments, executable: Compiled) -> Any:
             f"--reference {arguments.reference} has no input {missing[0]!r} (inputs: {', '.join(sorted(known))})"
         )
     return model
+
+
+def _runtime(arguments: Arguments, model: Any) -> OnnxRuntime:
+    """Return ONNX Runtime with a model whose inputs are fixed as the command says."""
+    fixed = empty_inputs(model, shapes_of(arguments)) | constants_of(arguments)
+    return OnnxRuntime(model, _reference(arguments), fixed)
 
 
 def _executed(

@@ -76,6 +76,8 @@ def computed_constants(model: Any, source: str, weights: Iterable[str]) -> list[
         hint = "export the model with constants there"
         if origins:
             hint += "".join(f", or fix input {name!r} with --constant {name}=..." for name in origins)
+        if node.op_type == "If":
+            hint += ", or give both branches results of one static shape"
         if node.op_type == "Loop":
             hint += f", or bound it: --bound {title_of(node)}=N"
         found.append(unsupported(node, source, f"needs constants for its {listed}", hint, origins))

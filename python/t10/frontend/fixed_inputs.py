@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnx import numpy_helper
 
 from t10.errors import InputError
+from t10.frontend.shapes import set_shapes
 
 
 def fix_inputs(model: Any, constants: Mapping[str, ArrayLike]) -> None:
@@ -27,10 +28,8 @@ def fix_inputs(model: Any, constants: Mapping[str, ArrayLike]) -> None:
             f"--constant {unknown[0]}: the model has no such input (inputs: {', '.join(values) or 'none'})"
         )
     fixed = {name: _fitting(name, given, values[name]) for name, given in constants.items()}
-    for name, value in values.items():
-        shape = _static_shape(value)
-        if name not in fixed and name not in stored and shape is not None and min(shape, default=1) == 0:
-            fixed[name] = np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(_kind(value).elem_type))
+    empty = _without_elements(values.values())
+    fixed |= {name: array for name, array in empty.items() if name not in fixed and name not in stored}
     if not fixed:
         return
     kept = [value for value in graph.input if value.name not in fixed]
@@ -39,6 +38,28 @@ def fix_inputs(model: Any, constants: Mapping[str, ArrayLike]) -> None:
     graph.input.extend(kept)
     graph.initializer.extend(tensors)
     graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in fixed.items())
+
+
+def empty_inputs(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> dict[str, NDArray[Any]]:
+    """Return the inputs that have no elements if they have these extents (see `set_shapes`), as arrays.
+
+    Names that the model does not have are left out.
+    """
+    known = onnx.ModelProto()
+    known.graph.input.extend(model.graph.input)
+    dims = [dim for value in known.graph.input for dim in _kind(value).shape.dim]
+    names = {*(value.name for value in known.graph.input), *(dim.dim_param for dim in dims)}
+    set_shapes(known, {name: wanted for name, wanted in shapes.items() if name in names})
+    return _without_elements(known.graph.input)
+
+
+def _without_elements(values: Iterable[Any]) -> dict[str, NDArray[Any]]:
+    shapes = {value.name: (_static_shape(value), _kind(value).elem_type) for value in values}
+    return {
+        name: np.zeros(shape, onnx.helper.tensor_dtype_to_np_dtype(kind))
+        for name, (shape, kind) in shapes.items()
+        if shape is not None and 0 in shape
+    }
 
 
 def _fitting(name: str, given: ArrayLike, value: Any) -> NDArray[Any]:

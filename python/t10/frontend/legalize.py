@@ -8,12 +8,13 @@ from typing import Any
 import onnx
 
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.read_names import names_read
 
 
 def legalize(model: Any) -> None:
     """Rewrite, in place, every node that has a rule; other nodes stay untouched."""
     graph = model.graph
-    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    read = names_read(graph)
     nodes: list[Any] = []
     for node in graph.node:
         rule = _RULES.get(node.op_type) if node.domain in ("", "ai.onnx") else None

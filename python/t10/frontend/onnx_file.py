@@ -42,7 +42,8 @@ from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reach import check_reach
 from t10.frontend.reversals import expand_reversals
-from t10.frontend.rewrites.apply import rewrite
+from t10.frontend.rewrites.apply import rewrite, rewrite_by
+from t10.frontend.rewrites.control import BRANCHES
 from t10.frontend.rewrites.quantized_contributed import expand_contributed
 from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
@@ -57,9 +58,6 @@ from t10.frontend.wide_operators import compute_in_single
 _onnx: Any = onnx  # some of its functions are typed in part only
 
 ShapeOverride = Sequence[int] | int
-
-_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed)
-"""What is done until there is nothing left to do: each returns whether it changed the model."""
 
 HALF = "fp16"
 """The value of `dtype` by which f32 becomes f16 too."""
@@ -226,6 +224,15 @@ def _prepared(
     model = _as_looked_at(model, source) if refused else _finished(model, source, weights)
     refuse_nan(weights.values, source)
     return _loaded(model, source, weights, refused, declared)
+
+
+def _choose_results(model: Any) -> bool:
+    """Compute both branches of an If whose condition data decide: nothing else of it can be done."""
+    return rewrite_by(model, BRANCHES)
+
+
+_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed, _choose_results)
+"""What is done until there is nothing left to do, the first that changes the model; each returns whether it does."""
 
 
 def _as_looked_at(model: Any, source: str) -> Any:

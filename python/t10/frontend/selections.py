@@ -20,6 +20,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.expressions import Expressions, Tensor
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.ranks import Ranks
+from t10.frontend.read_names import names_read
 
 _KIND = onnx.TensorProto
 _COMPARED_AS: dict[int, int] = {
@@ -48,7 +49,7 @@ def expand_selections(model: Any) -> None:
     values = (*graph.input, *graph.value_info, *graph.output)
     types = {value.name: value.type.tensor_type for value in values}
     opset = next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1)
-    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    read = names_read(graph)
     nodes: list[Any] = []
     for node in graph.node:
         x = _selected_from(node, types)

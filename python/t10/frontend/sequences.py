@@ -10,7 +10,6 @@ Exporters write lists so: what a loop collects, what a split makes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.read_names import names_read_by
 from t10.frontend.reading import reading
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -239,15 +239,5 @@ def _without_unread_lists(nodes: list[Any], parts: dict[str, Any], graph: Any) -
         if node.output[0] in parts and node.output[0] not in read:
             continue
         kept.append(node)
-        read.update(_names_read(node))
+        read |= names_read_by([node])
     return kept[::-1], len(kept) < len(nodes)
-
-
-def _names_read(node: Any) -> Iterator[str]:
-    """Yield what a node reads, bodies of control flow included."""
-    yield from node.input
-    for attribute in node.attribute:
-        for body in (attribute.g, *attribute.graphs):
-            for inner in body.node:
-                yield from _names_read(inner)
-            yield from (value.name for value in body.output)

@@ -13,6 +13,8 @@ from t10.frontend.unsupported import any_node, ends_inference, is_typed_eye, nod
 
 MOST_EXTENT = (1 << 53) - 1
 _MOST_PROPAGATED = 1 << 16
+_INFERRED = "t10.inferred"
+"""Metadata of an output: which of its dims the file does not state."""
 _NO_TENSOR = {
     "sequence": "give or return its elements one by one",
     "optional": "leave it out, or make it a tensor that is always there",
@@ -22,6 +24,8 @@ _NO_TENSOR = {
 def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
     """Write the extents of `shapes` into the graph's inputs, by input name or by dim parameter.
 
+    One extent for a name that is both is the dim's, unless the input has one dim.
+
     Raises `InputError` for names that are neither, for a wrong rank, and for an extent that contradicts the model.
     """
     inputs = {value.name: value for value in _real_inputs(model)}
@@ -29,16 +33,17 @@ def set_shapes(model: Any, shapes: Mapping[str, Sequence[int] | int]) -> None:
     params = {dim.dim_param for value in model.graph.input for dim in _dims(value) if dim.dim_param}
     for name, wanted in shapes.items():
         extents = (wanted,) if isinstance(wanted, int) else tuple(wanted)
-        least = 0 if name in inputs else 1  # an input without elements is a constant; only its type counts
-        if any(extent < least for extent in extents):
-            raise InputError(f"--shape {name}: extents must be at least {least}, found {_text(extents)}")
+        # An input without elements is a constant; only its type counts.
+        if any(extent < 0 for extent in extents):
+            raise InputError(f"--shape {name}: extents must be at least 0, found {_text(extents)}")
         if any(extent > MOST_EXTENT for extent in extents):
             raise InputError(
                 f"--shape {name}: extents must be at most {MOST_EXTENT:,}, found {_text(extents)}"
             )
-        if name in inputs:
+        is_dim = name in params and len(extents) == 1
+        if name in inputs and not (is_dim and len(_dims(inputs[name])) != 1):
             _set_input(inputs[name], extents, extent_by_param)
-        elif name in params and len(extents) == 1:
+        elif is_dim:
             _bind(extent_by_param, name, extents[0])
         else:
             listed = ", ".join(f"{value.name}[{_shape_text(value)}]" for value in _real_inputs(model))
@@ -87,6 +92,8 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
     it may while parts of the model are not yet static. `UnsupportedOpError` for what ends the process in inference.
     """
     del model.graph.value_info[:]
+    _forget_inferred(model)
+    is_open = {value.name: _open_dims(value) for value in model.graph.output}
     if any_node(model, ends_inference):
         raise UnsupportedOpError(
             f"{source}: operators on text or tables inside functions or bodies are not lowered"
@@ -95,11 +102,35 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
         if reads_unknown_type(model):
             raise UnsupportedOpError(f"{source}: EyeLike reads what no operator gives a type")
         plain = onnx.shape_inference.infer_shapes(model)
-        return onnx.shape_inference.infer_shapes(
+        inferred = onnx.shape_inference.infer_shapes(
             model, check_type=strict, strict_mode=strict, data_prop=not has_long_row(plain)
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise InputError(f"{source}: shapes do not fit together: {one_line(error)}") from error
+    for value in inferred.graph.output:
+        if is_open[value.name]:
+            value.metadata_props.add(key=_INFERRED, value=is_open[value.name])
+    return inferred
+
+
+def _open_dims(value: Any) -> str:
+    """Return which dims of a tensor have no extent, by number; `all` where it has no shape."""
+    if not value.type.tensor_type.HasField("shape"):
+        return "all"
+    return " ".join(str(i) for i, dim in enumerate(_dims(value)) if not dim.HasField("dim_value"))
+
+
+def _forget_inferred(model: Any) -> None:
+    """Take back what only inference says of outputs: of some operators it is wrong until they are written otherwise."""
+    for value in model.graph.output:
+        for entry in [each for each in value.metadata_props if each.key == _INFERRED]:
+            if entry.value == "all":
+                value.type.tensor_type.ClearField("shape")
+            open_dims = set(entry.value.split())
+            for i, dim in enumerate(_dims(value)):
+                if str(i) in open_dims:
+                    dim.ClearField("dim_value")
+            value.metadata_props.remove(entry)
 
 
 def reads_unknown_type(model: Any) -> bool:
@@ -152,7 +183,8 @@ def check_static_outputs(model: Any) -> None:
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for value in model.graph.output:
         kind, tensor = value.type.tensor_type, constants.get(value.name)
-        if tensor is not None and not kind.HasField("shape"):
+        if tensor is not None:
+            kind.shape.Clear()
             kind.shape.SetInParent()
             for extent in tensor.dims:
                 kind.shape.dim.add().dim_value = extent

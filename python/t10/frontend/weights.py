@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -16,6 +15,7 @@ from onnx import numpy_helper
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.external import mapped_array
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.read_names import names_read, names_read_by
 
 MAX_FLOAT_CONSTANT = 16
 """Largest number of elements of a floating-point constant that stays in the IR."""
@@ -121,7 +121,7 @@ def lift_weights(model: Any, weights: Weights) -> None:
     initializers = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in initializers]
     replace_all(graph.input, inputs)
-    read = _names_read(graph)
+    read = names_read(graph)
     kept: list[Any] = []
     lifted: list[Any] = []
     for tensor in graph.initializer:
@@ -147,7 +147,7 @@ def widen_cast_weights(model: Any, weights: Weights) -> None:
     """Turn, in place, weights of bf16 that only Casts read into f32, which has all values of bf16."""
     graph = model.graph
     others = [node for node in graph.node if node.op_type != "Cast" or node.domain not in ("", "ai.onnx")]
-    read = {value.name for value in graph.output} | _names_read_by(others)
+    read = {value.name for value in graph.output} | names_read_by(others)
     cast = frozenset(weights.names) - read
     for value in graph.input:
         kind = value.type.tensor_type
@@ -170,23 +170,6 @@ def _lift(graph: Any, lifted: list[Any], weights: Weights) -> None:
     listed = [value for value in graph.input if value.name not in taken]
     replace_all(graph.input, (*listed, *lifted))
     weights.names.extend(names)
-
-
-def _names_read(graph: Any) -> set[str]:
-    """Return every name a node of the graph or of a nested graph reads, and the outputs."""
-    return {value.name for value in graph.output} | _names_read_by(graph.node)
-
-
-def _names_read_by(nodes: Iterable[Any]) -> set[str]:
-    names: set[str] = set()
-    for node in nodes:
-        names.update(node.input)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                names |= _names_read(attribute.g)
-            for inner in attribute.graphs:
-                names |= _names_read(inner)
-    return names
 
 
 def _constants_to_initializers(graph: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.read_names import names_read
 from t10.frontend.reading import reading
 from t10.frontend.rewrites.rules import rules
 from t10.frontend.rewrites.site import Facts, Rule, Shape, Site
@@ -80,7 +81,7 @@ def facts_of(model: Any) -> Facts:
             shapes[value.name] = tuple(dim.dim_value for dim in kind.shape.dim)
     for tensor in graph.initializer:
         shapes[tensor.name], kinds[tensor.name] = tuple(tensor.dims), tensor.data_type
-    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    read = names_read(graph)
     opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), 1)
     constants = {tensor.name: tensor for tensor in graph.initializer}
     return Facts(shapes, kinds, constants, frozenset(read), opset)

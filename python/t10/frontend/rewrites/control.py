@@ -1,8 +1,12 @@
-"""If, Loop and Scan whose conditions and counts are constant: the branch that is taken, the steps one after another."""
+"""If, Loop and Scan whose conditions and counts are constant: the branch that is taken, the steps one after another.
+
+Of an If whose condition data decide, both branches are computed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,31 @@ def _if(site: Site) -> bool:
     for place, name in enumerate(write_graph(site, branch, {})):
         site.give(name, place)
     return True
+
+
+def _both(site: Site) -> bool:
+    """Compute both branches of an If and choose, where their results have one static shape."""
+    shape = site.shape(0)
+    branches = [body_of(site, name) for name in ("then_branch", "else_branch")]
+    kinds = [[_static_type(value) for value in branch.output] for branch in branches]
+    if shape is None or prod(shape) != 1 or kinds[0] != kinds[1] or None in kinds[0]:
+        return False
+    condition = site.reshape(site.input(0), ())
+    for place, (one, other) in enumerate(
+        zip(*(write_graph(site, each, {}) for each in branches), strict=True)
+    ):
+        if site.output(place):
+            site.op("Where", condition, one, other, output=site.output(place))
+    return True
+
+
+def _static_type(value: Any) -> tuple[int, ...] | None:
+    """Return the element type and extents of a value, None where they are not known."""
+    kind = value.type.tensor_type
+    dims = kind.shape.dim
+    if not kind.elem_type or not kind.HasField("shape") or any(not dim.HasField("dim_value") for dim in dims):
+        return None
+    return kind.elem_type, *(dim.dim_value for dim in dims)
 
 
 def _loop(site: Site) -> bool:
@@ -62,11 +91,11 @@ def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:
     for place, value in enumerate(body.output[1 + len(carried) :], start=len(carried)):
         if not site.output(place):
             continue
-        dims = value.type.tensor_type.shape.dim
-        if not value.type.tensor_type.HasField("shape") or any(not dim.HasField("dim_value") for dim in dims):
+        known = _static_type(value)
+        if known is None:
             return False
-        dtype = tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        stacks.append((place, np.empty((0, *(dim.dim_value for dim in dims)), dtype)))
+        kind, *extents = known
+        stacks.append((place, np.empty((0, *extents), tensor_dtype_to_np_dtype(kind))))
     for place, name in enumerate(carried):
         site.give(name, place)
     for place, stack in stacks:
@@ -151,4 +180,6 @@ def goes_on(site: Site, body: Any) -> bool:
     return False
 
 
+BRANCHES: dict[str, Rule] = {"If": _both}
+"""For an If whose condition data decide. To be used last: a condition may turn out to be constant."""
 RULES: dict[str, Rule] = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -27,6 +27,9 @@ RANGES: dict[int, tuple[int, int]] = {
     KIND.UINT16: (0, 65535),
 }
 """Least and greatest value of the types that are quantised to."""
+_SEEN_OTHERWISE = frozenset(
+    {"Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+)
 
 
 def _spread(site: Site, name: str, shape: Shape, of: Shape, axis: int, block: int) -> str:
@@ -104,7 +107,8 @@ def _quantize(site: Site) -> bool:
 
 def _saturated(site: Site, quotient: str, zero: str, kind: int, output: str) -> None:
     """Write a rounded quotient, moved by a zero point, as an integer of a type that it may be out of the range of."""
-    if kind in (KIND.INT16, KIND.UINT16):
+    is_wide = kind in (KIND.INT16, KIND.UINT16)
+    if is_wide and not _is_dequantized(site, output):
         raise UnsupportedOpError(
             f"{site.node.op_type} makes {site.node.output[0]!r} of 16 bits (expected int8 or uint8)",
             operator=site.node.name or site.stem,
@@ -115,8 +119,27 @@ def _saturated(site: Site, quotient: str, zero: str, kind: int, output: str) -> 
     low, high = RANGES[kind]
     bounded = site.op("Max", moved, site.scalar(low, KIND.FLOAT))
     bounded = site.op("Min", bounded, site.scalar(high, KIND.FLOAT))
-    # A float out of a signed byte's range has no meaning as one: the way there leads over i32.
-    site.cast(site.cast(bounded, KIND.INT32), kind, output=output)
+    # A float out of a signed byte's range has no meaning as one: the way there leads over i32. Words stay there: there
+    # are no conversions to them.
+    site.cast(
+        bounded if is_wide else site.cast(bounded, KIND.INT32), KIND.INT32 if is_wide else kind, output=output
+    )
+
+
+def _is_dequantized(site: Site, name: str) -> bool:
+    """Return whether nothing but DequantizeLinear reads a value, as it is or seen otherwise, in any type."""
+    if name not in site.facts.read or any(name == value.name for value in site.graph.output):
+        return False
+    for node in site.graph.node:
+        if node.op_type in ("If", "Loop", "Scan"):
+            return False  # its bodies may read it
+        if name not in node.input or (node.op_type == "DequantizeLinear" and name == node.input[0]):
+            continue
+        if node.op_type not in _SEEN_OTHERWISE or not all(
+            _is_dequantized(site, each) for each in node.output
+        ):
+            return False
+    return True
 
 
 def _converted(site: Site, value: str, kind: int) -> None:

@@ -48,11 +48,12 @@ def _readers(graph: Graph) -> Iterator[tuple[str, InputReader]]:
                 is_direct = unshaped(operand.name, reshapes) == value
                 seen = operand if is_direct else seen_operand(graph, operand, value)
                 seen = seen if seen is not None and reads_all(spec, seen) else None
-                yield value, InputReader(step, number, seen, is_direct and _is_plain(spec, operand))
+                is_plain = seen is not None and is_direct and _is_plain(spec, operand)
+                yield value, InputReader(step, number, seen, is_plain)
 
 
 def _is_plain(spec: OperatorSpec, operand: Operand) -> bool:
-    """Return whether an operator reads every element of an operand, each at its own place, and none beside it."""
+    """Return whether an operator that reads all of an operand reads each element at its place, and none beside it."""
     if operand.pad_value or any(dim.offset for dim in operand.dims):
         return False
     return all(
