@@ -141,15 +141,16 @@ def _once(values: Iterable[str]) -> tuple[str, ...]:
 
 def _listed(text: str, field: str, values: str) -> tuple[str, ...]:
     """Return the values of a list; raises `InputError` for one that is no number, or below 0, as no field is."""
-    listed = _once(value.strip() for value in values.split(","))
-    for value in listed:
+    listed: dict[float, str] = {}
+    for value in map(str.strip, values.split(",")):
         try:
-            is_number = number(value, field) >= 0
+            found = number(value, field)
         except ValueError as error:
             raise InputError(f"--vary {text!r:.60}: field {field}: {error}") from None
-        if not is_number:
+        if not found >= 0:
             raise InputError(f"--vary {text!r:.60}: found {value:.20}, expected a number of at least 0")
-    return listed
+        listed.setdefault(found, value)
+    return tuple(listed.values())
 
 
 def _has_unit(text: str) -> bool:
@@ -257,7 +258,7 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
 
 
 def _moved_share(reports: Sequence[Report], total: int) -> float:
-    """Return which part of the cycles exchanges take; off-chip memory is waited for, which no exchange does."""
+    """Return which part of the cycles copies and exchanges take; off-chip memory is waited for, which is neither."""
     others = sum(report.cycles.compute + report.cycles.wait for report in reports)
     return round(1 - others / total, 4) if total else 0.0
 

@@ -68,6 +68,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
     ("text", "message"),
     [
         ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: unknown field, did you mean .n_cores.\?, found 4"),
+        ('based_on: ipu-mk2\nname: "a\\nb"\n', r"line 2: field name: .*found 'a\\nb'"),
         ("based_on: ipu-mk2\nn_cores: many\n", r"line 2: field n_cores: expected a number, found 'many'"),
         ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*greater than or equal to 1, found 0"),
         ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"is too little, expected at least 651344"),
@@ -362,6 +363,8 @@ def test_numbers_of_its_parts_are_changed_by_their_names() -> None:
         ("test-16:n_core=3", r"found 'n_core=3', expected FIELD=NUMBER \(did you mean n_cores=3\?\)"),
         ("test-16:sync_cycles", "found 'sync_cycles', expected FIELD=NUMBER"),
         ("test-16:name=x", "found 'name=x', expected FIELD=NUMBER"),
+        ("test-16:sync_cycles=9,sync_cycles=8", "field sync_cycles is changed twice"),
+        ("test-mesh:n_cores=8", r"the counts of levels make 16: change levels\.core\.count"),
         ("test-16:sync_cycles=many", "field sync_cycles: expected a number, found 'many'"),
         ("test-16:shift_buffer_bytes=12", "field shift_buffer_bytes"),
         (

@@ -97,6 +97,8 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     for change in changes.split(","):
         field, equals, value = change.partition("=")
         field = field.strip()
+        if field in own:
+            raise InputError(f"chip {text}: field {field} is changed twice (expected once)", hint=HINT)
         own.add(field)
         if not equals or field not in (*numbers, WORD_KEY):
             near = meant_field(field, (*numbers, WORD_KEY))

@@ -96,7 +96,12 @@ class ChipSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: Annotated[str, Field(min_length=1, description="unique short name, as in --chip NAME")]
+    name: Annotated[
+        str,
+        Field(
+            min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$", description="unique short name, as in --chip NAME"
+        ),
+    ]
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work"), Plain]
     sram_bytes: Annotated[Memory, Field(description="memory of one core")]
@@ -210,7 +215,8 @@ class ChipSpec(BaseModel):
         """Refuse cores that levels do not make up, exchanges of groups, and what is there twice."""
         if self.levels and n_cores_of(self.levels) != self.n_cores:
             raise unsuitable(
-                f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}",
+                f"n_cores = {self.n_cores}, but the counts of levels make {n_cores_of(self.levels)}: change "
+                f"levels.{self.levels[0].name}.count",
                 "n_cores",
                 "levels",
             )

@@ -171,7 +171,8 @@ def filled_folder(path: Path | str) -> Generator[Path]:
     except OSError as error:
         raise InputError(f"cannot write folder {target}: {error.strerror}") from error
     try:
-        yield temporary
+        with _as_written_to(temporary, target):
+            yield temporary
         if not target.exists():
             temporary.chmod(DEFAULT_FOLDER_MODE & ~_umask())
             temporary.replace(target)
@@ -182,6 +183,16 @@ def filled_folder(path: Path | str) -> Generator[Path]:
         raise InputError(f"cannot write folder {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _as_written_to(temporary: Path, target: Path) -> Generator[None]:
+    """Let errors name the file that would have been there, not the temporary one."""
+    try:
+        yield
+    except InputError as error:
+        error.message = error.message.replace(f"{temporary}{os.sep}", f"{target}{os.sep}")
+        raise
 
 
 @contextlib.contextmanager
@@ -198,7 +209,8 @@ def staging_folder(target: Path) -> Generator[Path]:
         temporary = Path(tempfile.mkdtemp(prefix=STAGING_PREFIX, dir=room))
         new = temporary / "new"
         new.mkdir()
-        yield new
+        with _as_written_to(new, target):
+            yield new
     except OSError as error:
         raise InputError(f"cannot write folder {target}: {error.strerror or error}") from error
     finally:
