@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -166,3 +167,27 @@ def test_memory_that_ends_below_the_interleaved_region_is_priced_as_such(tmp_pat
     plan = compile(biased(tmp_path / "model.onnx"), chip, program=False).plan
     assert plan.optimality is not None
     assert plan.optimality.bound_cycles == plan.optimality.priced_cycles == plan.optimality.cycles
+
+
+def layers(path: Path) -> Path:
+    """Return an MLP of three layers."""
+    sizes = (96, 128, 64, 32)
+    nodes, weights, last = list[onnx.NodeProto](), dict[str, Sequence[int]](), "x"
+    for n, (k, m) in enumerate(pairwise(sizes)):
+        weights |= {f"w{n}": [k, m], f"b{n}": [m]}
+        nodes += [
+            helper.make_node("MatMul", [last, f"w{n}"], [f"p{n}"]),
+            helper.make_node("Add", [f"p{n}", f"b{n}"], [f"s{n}"]),
+            helper.make_node("Relu", [f"s{n}"], [f"y{n}"]),
+        ]
+        last = f"y{n}"
+    return saved(path, nodes[:-1], {"x": [32, 96]}, {"s2": [32, 32]}, weights)
+
+
+def test_a_little_more_memory_is_no_slower_where_buffers_lie(tmp_path: Path) -> None:
+    model = layers(tmp_path / "model.onnx")
+    cycles = [
+        compile(model, f"test-16:sram_bytes={kib}KiB", program=False).report().total_cycles
+        for kib in (36, 37, 38, 39, 40)
+    ]
+    assert cycles == sorted(cycles, reverse=True)

@@ -50,7 +50,7 @@ SPARE_PART = 64
 """Where a choice does not fit beside its program, the next leaves this part of it for what its own may have more."""
 LOST_PART = 200
 """A plan is chosen again with less memory if it takes longer, by more than this part, where its buffers lie."""
-LESS = (0.0, 1 / 8, 1 / 4, 1 / 2)
+LESS = (0.0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """By how many pairs of memory elements further choices have less; each takes at least a byte less than the last."""
 MANY_OPERATORS, MANY_LESS = 32, (1 / 16, 1 / 4, 1, 2)
 """What models of more operators have less."""
