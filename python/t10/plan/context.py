@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from t10.chip import ChipSpec
+from t10.core.dtypes import size_bytes
 from t10.core.graph import Graph
 from t10.cost import CostModel
 from t10.plan.memory.input_readers import InputReader, readers_by_input
-from t10.plan.memory.levels import spread_bytes
 from t10.plan.memory.liveness import Liveness, liveness, reshapes_of, unshaped
 from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition
 
-SMALL_PART = 4096
-"""A weight of several readers that takes less than this part of a core's memory, spread out, stays spread out."""
+FEW_OPERATORS, SMALL_BYTES = 64, 1 << 16
+"""In models of more operators, weights of several readers with fewer bytes stay spread out: it takes long to decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,8 @@ def context_of(
     Shared weights are spread out unless a pin says otherwise.
     """
     lives = liveness(graph)
-    large = {
-        weight.name
-        for weight in graph.weights
-        if spread_bytes(prod(weight.shape), weight.dtype, chip.n_cores) * SMALL_PART >= chip.capacity_bytes
-    }
+    least_bytes = SMALL_BYTES if len(graph.operators) > FEW_OPERATORS else 0
+    large = {w.name for w in graph.weights if prod(w.shape) * size_bytes(w.dtype) >= least_bytes}
     shared = {weight: first for weight, first in lives.first_by_shared.items() if weight in large}
     owned: list[list[int]] = [[] for _ in graph.operators]
     owners = {owner: weight for weight, owner in (lives.owner_by_weight | shared).items()}
