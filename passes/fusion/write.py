@@ -203,7 +203,7 @@ class _Writer:
         if len(kept) < len(read.dims) and tuple(whole.body.dims[i] for i in kept) == whole.out_dims:
             # All that it does is to leave out dims of extent 1.
             ends = [*kept[1:], len(read.dims)] if kept else []
-            groups = tuple(tuple(range(i and kept[i], end)) for i, end in enumerate(ends))
+            groups = tuple(tuple(range(kept[i] if i else 0, end)) for i, end in enumerate(ends))
             return self._reshape(Reshape(nest.result, read.value, groups, False, nest.location, nest.rank))
         return self._generic(whole, point, self._empty(whole, point))
 

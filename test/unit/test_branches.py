@@ -35,6 +35,13 @@ TWO_RESULTS = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y, bool[3, 4] b) {
         else_branch: graph = other () => (float[3, 4] q, bool[3, 4] qb) { q = Neg (x) qb = Greater (x, zero) }
     >
 }"""
+UNREAD = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y) {
+    y, t = If (c) <
+        then_branch: graph = one () => (float[3, 4] p, float[3, 4] pt) { p = Exp (x) pt = Neg (x) },
+        else_branch: graph = other () => (float[3, 4] q, float[4, 3] qt) { q = Neg (x) qt = Transpose (x) }
+    >
+}"""
+"""Of different shapes are results that nothing reads."""
 IN_A_LOOP = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y) {
     n = Constant <value: tensor = int64 {3}> ()
     y = Loop (n, , x) <
@@ -50,7 +57,7 @@ IN_A_LOOP = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y) {
 """What a step makes is read by the branches of the next step alone."""
 
 
-@pytest.mark.parametrize("text", [NESTED, TWO_RESULTS, IN_A_LOOP])
+@pytest.mark.parametrize("text", [NESTED, TWO_RESULTS, UNREAD, IN_A_LOOP])
 def test_results_of_both_branches_are_chosen_from(text: str, tmp_path: Path) -> None:
     model: Any = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text}')
     path = tmp_path / "m.onnx"

@@ -100,9 +100,21 @@ def test_bf16_is_compared_in_f32(tmp_path: Path) -> None:
 
 def test_words_between_two_conversions_are_floats_that_are_rounded(tmp_path: Path) -> None:
     graph = """g (float[4,8] x, float[8,4] w) => (float[4,4] y)
-        <float s = {0.001}, uint16 z = {30000}, int16 v = {-5}> {
+        <float s = {0.001}, uint16 z = {30000}, int16 v = {-5}, int64[2] places = {3, 2}> {
         q = QuantizeLinear (x, s, z)
-        x1 = DequantizeLinear (q, s, z)
+        none = Constant <value: tensor = int64 {0}> ()
+        last = Loop (none, , x) <
+            body: graph = step (int64 i, bool go, float[4,8] v) => (bool on, float[4,8] made) {
+                on = Identity (go)
+                made = DequantizeLinear (q, s, z)
+            }
+        >
+        upper, rest = Split <axis = 0, num_outputs = 2> (q)
+        lower = Gather <axis = 0> (q, places)
+        u1 = DequantizeLinear (upper, s, z)
+        l1 = DequantizeLinear (lower, s, z)
+        both = Concat <axis = 0> (u1, l1)
+        x1 = Add (both, last)
         p = QuantizeLinear (w, s, v)
         t = Transpose (p)
         w1 = DequantizeLinear (t, s, v)

@@ -226,12 +226,12 @@ def _prepared(
     return _loaded(model, source, weights, refused, declared)
 
 
-def _choose_results(model: Any) -> bool:
-    """Compute both branches of an If whose condition data decide: nothing else of it can be done."""
+def _compute_both_branches(model: Any) -> bool:
+    """Write both branches of every If that is left, whose condition data decide; return whether there was any."""
     return rewrite_by(model, BRANCHES)
 
 
-_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed, _choose_results)
+_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed, _compute_both_branches)
 """What is done until there is nothing left to do, the first that changes the model; each returns whether it does."""
 
 

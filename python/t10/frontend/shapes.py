@@ -115,6 +115,8 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
 
 def _open_dims(value: Any) -> str:
     """Return which dims of a tensor have no extent, by number; `all` where it has no shape."""
+    if not value.type.HasField("tensor_type"):
+        return ""
     if not value.type.tensor_type.HasField("shape"):
         return "all"
     return " ".join(str(i) for i, dim in enumerate(_dims(value)) if not dim.HasField("dim_value"))

@@ -16,7 +16,7 @@ from t10.plan.movement.arrivals import Mover
 from t10.plan.options import ForcedPartition
 
 FEW_OPERATORS, SMALL_BYTES = 64, 1 << 16
-"""In models of more operators, weights of several readers with fewer bytes stay spread out: it takes long to decide."""
+"""In models of more operators, smaller weights that several operators read stay spread out, to save time."""
 
 
 @dataclass(frozen=True, slots=True)

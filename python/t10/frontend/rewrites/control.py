@@ -1,7 +1,4 @@
-"""If, Loop and Scan whose conditions and counts are constant: the branch that is taken, the steps one after another.
-
-Of an If whose condition data decide, both branches are computed.
-"""
+"""If, Loop and Scan written out: the branch that is taken, or both where data decide, and steps one after another."""
 
 from __future__ import annotations
 
@@ -35,7 +32,10 @@ def _both(site: Site) -> bool:
     """Compute both branches of an If and choose, where their results have one static shape."""
     shape = site.shape(0)
     branches = [body_of(site, name) for name in ("then_branch", "else_branch")]
-    kinds = [[_static_type(value) for value in branch.output] for branch in branches]
+    kinds = [
+        [_static_type(value) for place, value in enumerate(branch.output) if site.output(place)]
+        for branch in branches
+    ]
     if shape is None or prod(shape) != 1 or kinds[0] != kinds[1] or None in kinds[0]:
         return False
     condition = site.reshape(site.input(0), ())

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from t10.errors import UnsupportedOpError
+from t10.frontend.read_names import names_read_by
 from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
 
 RANGES: dict[int, tuple[int, int]] = {
@@ -27,9 +28,14 @@ RANGES: dict[int, tuple[int, int]] = {
     KIND.UINT16: (0, 65535),
 }
 """Least and greatest value of the types that are quantised to."""
-_SEEN_OTHERWISE = frozenset(
-    {"Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+_MOVING = frozenset(
+    {
+        *("Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose"),
+        "Unsqueeze",
+    }
 )
+"""Operators that move values of their first input, of whatever type."""
+_WORDS = (KIND.INT16, KIND.UINT16)
 
 
 def _spread(site: Site, name: str, shape: Shape, of: Shape, axis: int, block: int) -> str:
@@ -92,6 +98,8 @@ def _quantize(site: Site) -> bool:
     kind = site.kind(2) or int(site.option("output_dtype", 0)) or KIND.UINT8
     if shape is None or kind not in RANGES or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16, KIND.INT32):
         return False
+    if kind in _WORDS and any(site.node.output[0] in names_read_by([each]) for each in _control(site)):
+        return False  # once what bodies do is written out, it is known who reads it
     scale = _parameter(site, 1, shape, KIND.FLOAT)
     zero = _parameter(site, 2, shape, KIND.FLOAT) if site.input(2) else ""
     if scale is None or zero is None:
@@ -107,37 +115,46 @@ def _quantize(site: Site) -> bool:
 
 def _saturated(site: Site, quotient: str, zero: str, kind: int, output: str) -> None:
     """Write a rounded quotient, moved by a zero point, as an integer of a type that it may be out of the range of."""
-    is_wide = kind in (KIND.INT16, KIND.UINT16)
-    if is_wide and not _is_dequantized(site, output):
+    if kind in _WORDS and not _is_dequantized(site, output):
         raise UnsupportedOpError(
             f"{site.node.op_type} makes {site.node.output[0]!r} of 16 bits (expected int8 or uint8)",
             operator=site.node.name or site.stem,
-            hint="quantise to one of these",
+            hint="quantise to one of these, or let DequantizeLinear alone read it",
         )
     rounded = site.op("Round", quotient)
     moved = site.op("Add", rounded, zero) if zero else rounded
     low, high = RANGES[kind]
     bounded = site.op("Max", moved, site.scalar(low, KIND.FLOAT))
     bounded = site.op("Min", bounded, site.scalar(high, KIND.FLOAT))
-    # A float out of a signed byte's range has no meaning as one: the way there leads over i32. Words stay there: there
-    # are no conversions to them.
-    site.cast(
-        bounded if is_wide else site.cast(bounded, KIND.INT32), KIND.INT32 if is_wide else kind, output=output
-    )
+    if kind in _WORDS:
+        # There are no conversions to words: the value has 32 bits.
+        site.cast(bounded, KIND.INT32, output=output)
+        return
+    # A float out of a signed byte's range has no meaning as one: the way there leads over i32.
+    site.cast(site.cast(bounded, KIND.INT32), kind, output=output)
+
+
+def _control(site: Site) -> list[Any]:
+    """Return the nodes that have bodies."""
+    return [node for node in site.graph.node if node.op_type in ("If", "Loop", "Scan")]
 
 
 def _is_dequantized(site: Site, name: str) -> bool:
-    """Return whether nothing but DequantizeLinear reads a value, as it is or seen otherwise, in any type."""
-    if name not in site.facts.read or any(name == value.name for value in site.graph.output):
+    """Return whether nothing but DequantizeLinear reads a value, as it is or moved; that takes any type.
+
+    It begins with a Cast where it is written out already.
+    """
+    if any(name == value.name for value in site.graph.output):
         return False
     for node in site.graph.node:
-        if node.op_type in ("If", "Loop", "Scan"):
-            return False  # its bodies may read it
         if name not in node.input or (node.op_type == "DequantizeLinear" and name == node.input[0]):
             continue
-        if node.op_type not in _SEEN_OTHERWISE or not all(
-            _is_dequantized(site, each) for each in node.output
+        if node.op_type == "Cast" and any(
+            each.name == "to" and each.i == KIND.FLOAT for each in node.attribute
         ):
+            continue
+        moves = node.op_type in _MOVING and name == node.input[0] and list(node.input).count(name) == 1
+        if not moves or not all(_is_dequantized(site, each) for each in node.output if each):
             return False
     return True
 
