@@ -245,6 +245,22 @@ def test_bounds_of_constant_loops_inside_others_do_not_matter() -> None:
     np.testing.assert_allclose(computed(of, inputs, name="at")["y"], by_runtime(of, inputs)["y"])
 
 
+@pytest.mark.parametrize("goes", [True, False])
+def test_what_a_branch_makes_has_a_bound(goes: bool) -> None:
+    of = model("""g (float[5] x, bool go) => (int64[1] y) {
+        y = If (go) <
+            then_branch: graph = one () => (int64[1] p) {
+                at = NonZero (x)
+                axis = Constant <value: tensor = int64[1] {1}> ()
+                p = ReduceSum <keepdims: int = 0> (at, axis)
+            },
+            else_branch: graph = other () => (int64[1] q) { q = Constant <value: tensor = int64[1] {9}> () }
+        >
+    }""")
+    inputs = {"x": np.array([0, 1, 2, 0, 3], np.float32), "go": np.array(goes)}
+    assert computed(of, inputs, name="y.nonzero")["y"] == by_runtime(of, inputs)["y"]
+
+
 def test_a_loop_of_no_steps_gives_what_it_got() -> None:
     of = model(f"""g (float[3] x) => (float[3] last) {{
         none = Constant <value: tensor = int64 {{0}}> ()

@@ -226,6 +226,40 @@ def test_rows_go_where_they_come_from(reduction: str) -> None:
     agree(nodes, {"mask": mask, "x": x}, kinds, {"soft": 0}, ("at", 4), w=w, zero=np.array([0]))
 
 
+def test_images_regions_and_matrices_of_rows_stay_apart() -> None:
+    images, wanted = (
+        RANDOM.standard_normal((5, 2, 6, 6)).astype(np.float32),
+        np.array([1, 0, 1, 1, 0], np.float32),
+    )
+    nodes = [
+        make("Cast", ["wanted"], ["c"], to=TensorProto.BOOL),
+        make("Compress", ["x", "c"], ["z"], axis=0),
+        make("Conv", ["z", "w"], ["conv"], pads=[1, 1, 1, 1]),
+        make("BatchNormalization", ["conv", "one", "half", "half", "one"], ["norm"]),
+        make("MaxPool", ["norm"], ["pool"], kernel_shape=[2, 2], strides=[2, 2]),
+        make("GlobalAveragePool", ["pool"], ["mean"]),
+        make("TopK", ["mean", "two"], ["best", "which"], axis=1),
+        make("Transpose", ["pool"], ["turned"], perm=[0, 1, 3, 2]),
+        make("MatMul", ["pool", "turned"], ["gram"]),
+        make("ReduceMean", ["gram", "last"], ["average"], keepdims=0),
+        make("ArgMax", ["average"], ["place"], axis=1, keepdims=0),
+        make("Expand", ["mean", "shape"], ["wide"]),
+        make("Reshape", ["mean", "flat"], ["regions"]),
+        make("Mul", ["place", "none"], ["of"]),
+        make(
+            "RoiAlign", ["x", "regions", "of"], ["aligned"], output_height=2, output_width=2, sampling_ratio=1
+        ),
+    ]
+    kinds = dict.fromkeys(("norm", "pool", "mean", "best", "gram", "average", "wide", "aligned"), FLOAT)
+    axes = dict.fromkeys((*kinds, "place"), 0)
+    agree(
+        nodes, {"x": images, "wanted": wanted}, {**kinds, "place": TensorProto.INT64}, axes, ("z", 4),
+        w=RANDOM.standard_normal((4, 2, 3, 3)).astype(np.float32),
+        one=np.ones(4, np.float32), half=np.full(4, 0.5, np.float32), two=np.array([2]), last=np.array([2, 3]),
+        shape=np.array([1, 4, 2, 3]), flat=np.array([-1, 4]), none=np.array([0]),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("operator", "attributes"),
     [("Softmax", {"axis": 0}), ("ReduceMean", {}), ("CumSum", {}), ("LpNormalization", {})],
@@ -237,7 +271,7 @@ def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -
     model = model_of(
         nodes, {"mask": mask, "x": x}, {"y": FLOAT}, w=np.eye(3, dtype=np.float32), zero=np.array(0)
     )
-    with pytest.raises(UnsupportedOpError, match=f"{operator} would mix invalid rows") as caught:
+    with pytest.raises(UnsupportedOpError, match=f"{operator} is not known to keep invalid rows") as caught:
         computed(model, {}, at=4)
     assert caught.value.operator == "mixer"
 

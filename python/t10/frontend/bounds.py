@@ -21,6 +21,7 @@ from t10.frontend.followed_rows import Follower
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.bounded import FORMS, Bounds
+from t10.frontend.rewrites.control import BRANCHES
 from t10.frontend.shapes import infer_shapes
 from t10.frontend.unsupported import node_location, title_of
 
@@ -32,7 +33,7 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     """Return the model with results of some operators bounded; `extents` are by name of an operator or of its result.
 
     Raises `InputError` for a name that no such operator has, and `UnsupportedOpError` for a form that has no rule and
-    for an operator that would mix invalid rows into others.
+    for an operator that is not known to keep invalid rows apart.
     """
     if not extents:
         return model
@@ -41,7 +42,8 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
             raise InputError(f"--bound {name}={n} (expected at least 1, at most {MOST_EXTENT:,})")
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
-    while fold_constants(model) or rewrite_by(model, bounds.control()):
+    # What branches make may be bounded by the name that it has once both are written out.
+    while fold_constants(model) or rewrite_by(model, bounds.control()) or rewrite_by(model, BRANCHES):
         model = infer_shapes(model, source)
     asked = Extents(model, source)
     asked.separate()

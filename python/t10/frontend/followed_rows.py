@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
@@ -36,6 +36,18 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "ReduceMin": lambda dtype: _limit(dtype, "max"),
 }
 """What changes nothing in a reduction."""
+_OF_IMAGES = frozenset(
+    {
+        *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GlobalAveragePool"),
+        *("GlobalLpPool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "LRN", "LpPool"),
+        *("MaxPool", "SpaceToDepth"),
+    }
+)
+"""Operators that compute what stands along their first axis apart."""
+_REDUCED_APART = frozenset(
+    {"ArgMax", "ArgMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd"}
+)
+"""Reductions that have no neutral number, or whose count matters: they go along other axes only."""
 _NOWHERE = 1 << 24
 """A place behind the end of every tensor: what is scattered there hits nothing."""
 
@@ -109,10 +121,12 @@ class Follower:
         axis, rank = given[0][1], len(self.shapes[node.input[given[0][0]]])
         if node.op_type in _ALONG and (node.op_type == "Concat" or places == [0]):
             return self._along(node, given, rank)
-        if node.op_type in _NEUTRAL and places == [0]:
+        if (node.op_type in _NEUTRAL or node.op_type in _REDUCED_APART) and places == [0]:
             return [self._reduced(node, axis, rank)] * n
         if node.op_type in ("ScatterND", "ScatterElements") and set(places) <= {1, 2} and 1 in places:
             return [self._scattered(node, given)] * n
+        if node.op_type in ("MatMul", "RoiAlign") and len(places) > 1:
+            return [self._side_by_side(node, given)] * n
         moved = self._moved(node, places, axis, rank)
         if moved is None:
             self._refuse(node)
@@ -120,6 +134,22 @@ class Follower:
 
     def _moved(self, node: Any, places: list[int], axis: int, rank: int) -> int | None:
         """Return where the rows of one operand go, None for an operator that is not known to keep them apart."""
+        if (
+            node.op_type in _OF_IMAGES
+            and places == [0]
+            and (node.op_type, len(node.output)) != ("BatchNormalization", 3)
+        ):
+            return 0 if axis == 0 else None
+        if node.op_type == "RoiAlign" and places[0] > 0:
+            return 0
+        if node.op_type == "TopK" and places == [0]:
+            return axis if int(self._option(node, "axis", -1)) % rank != axis else None
+        if node.op_type == "Expand" and places == [0]:
+            return (
+                axis + len(self.shapes.get(node.output[0], ())) - rank
+                if self.shapes[node.input[0]][axis] > 1
+                else None
+            )
         if node.op_type == "Transpose" and places == [0]:
             return list(self._option(node, "perm", range(rank)[::-1])).index(axis)
         if node.op_type in ("Squeeze", "Unsqueeze", "Reshape", "Flatten") and places == [0]:
@@ -162,14 +192,31 @@ class Follower:
 
     def _reduced(self, node: Any, axis: int, rank: int) -> int | None:
         """Return the axis behind a reduction; one along the rows leaves out the invalid ones."""
-        axes = self._constant(node, 1) if len(node.input) > 1 and node.input[1] else None
-        found = self._option(node, "axes", list(range(rank))) if axes is None else axes.reshape(-1).tolist()
+        if node.op_type in ("ArgMax", "ArgMin"):
+            found = [self._option(node, "axis", 0)]
+        else:
+            axes = self._constant(node, 1) if len(node.input) > 1 and node.input[1] else None
+            found = (
+                self._option(node, "axes", list(range(rank))) if axes is None else axes.reshape(-1).tolist()
+            )
         gone = {int(each) % rank for each in found}
-        if axis in gone:
-            dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.kinds[node.input[0]]))
-            node.input[0] = self._masked(node.input[0], _NEUTRAL[node.op_type](dtype))
-            return None
-        return axis if self._option(node, "keepdims", 1) else axis - sum(each < axis for each in gone)
+        if axis not in gone:
+            return axis if self._option(node, "keepdims", 1) else axis - sum(each < axis for each in gone)
+        if node.op_type not in _NEUTRAL:
+            self._refuse(node)
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.kinds[node.input[0]]))
+        node.input[0] = self._masked(node.input[0], _NEUTRAL[node.op_type](dtype))
+        return None
+
+    def _side_by_side(self, node: Any, given: Sequence[tuple[int, int]]) -> int:
+        """Return the axis in the result of an operator of several operands whose rows belong together."""
+        if node.op_type == "RoiAlign" and {i for i, _ in given} == {1, 2}:
+            return 0
+        # From the end: matrices are stacked along the axes before the last two.
+        found = {axis - len(self.shapes[node.input[i]]) for i, axis in given}
+        if node.op_type != "MatMul" or len(found) != 1 or max(found) >= -2:
+            self._refuse(node)
+        return found.pop() + len(self.shapes.get(node.output[0], ()))
 
     def _scattered(self, node: Any, given: Sequence[tuple[int, int]]) -> None:
         """Let invalid rows hit nothing."""
@@ -231,9 +278,9 @@ class Follower:
         name = node.input[place] if place < len(node.input) else ""
         return numpy_helper.to_array(self.tensors[name]) if name in self.tensors else None
 
-    def _refuse(self, node: Any) -> None:
+    def _refuse(self, node: Any) -> NoReturn:
         raise UnsupportedOpError(
-            f"{node.op_type} would mix invalid rows of a bounded result into others",
+            f"{node.op_type} is not known to keep invalid rows of a bounded result apart from others",
             operator=title_of(node),
             location=node_location(node, self.source),
             hint="end the model before it, and compute it on the host from the rows that the count says",
