@@ -250,8 +250,10 @@ def test_images_regions_and_matrices_of_rows_stay_apart() -> None:
             "RoiAlign", ["x", "regions", "of"], ["aligned"], output_height=2, output_width=2, sampling_ratio=1
         ),
     ]
-    kinds = dict.fromkeys(("norm", "pool", "mean", "best", "gram", "average", "wide", "aligned"), FLOAT)
-    axes = dict.fromkeys((*kinds, "place"), 0)
+    kinds: dict[str, int] = dict.fromkeys(
+        ("norm", "pool", "mean", "best", "gram", "average", "wide", "aligned"), FLOAT
+    )
+    axes: dict[str, int] = dict.fromkeys((*kinds, "place"), 0)
     agree(
         nodes, {"x": images, "wanted": wanted}, {**kinds, "place": TensorProto.INT64}, axes, ("z", 4),
         w=RANDOM.standard_normal((4, 2, 3, 3)).astype(np.float32),

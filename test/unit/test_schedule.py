@@ -17,7 +17,7 @@ from t10.cost import IpuCostModel, operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan import PlanOptions, plan_module
 from t10.plan.memory.liveness import liveness
-from t10.plan.options import Reading
+from t10.plan.options import ForcedPartition, Reading
 from t10.plan.schedule import sum_of_cycles
 
 CHIP = load_chip("test-16")
@@ -190,13 +190,17 @@ def test_both_readings_of_algorithm_one_give_plans_that_fit(reading: Reading) ->
     assert plan.peak_bytes <= plan.capacity_bytes
 
 
-def test_shared_weights_and_inputs_read_twice_are_kept_linear() -> None:
+def test_a_shared_weight_rests_whole_where_that_is_faster() -> None:
     first = specs.linear_relu(16, 32, 32, name="first", a="x", b="w", c="y")
     second = specs.linear_relu(16, 32, 32, name="second", a="y", b="w", c="z")
     graph = specs.chain_graph("shared", (first, second))
-    plan = plan_module(graph, CHIP)
-    assert {layout.kind for layout in plan.weight_layouts} == {"linear"}
     assert not liveness(graph).owner_by_weight
+    plan = plan_module(graph, CHIP)
+    assert {layout.kind for layout in plan.weight_layouts if layout.value == "w"} == {"operand"}
+    spread = ForcedPartition("first", plan.operators[0].active.plan.f_op, idle_level=0)
+    pinned = plan_module(graph, CHIP, PlanOptions(forced=(spread,)))
+    assert {layout.kind for layout in pinned.weight_layouts} == {"linear"}
+    assert sum_of_cycles(plan) < sum_of_cycles(pinned)
 
 
 def test_progress_is_reported() -> None:

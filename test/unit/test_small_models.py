@@ -180,6 +180,25 @@ def test_memory_that_ends_below_the_interleaved_region_is_priced_as_such(tmp_pat
     assert plan.optimality.bound_cycles == plan.optimality.priced_cycles == plan.optimality.cycles
 
 
+def test_what_reads_an_input_may_lie_as_what_else_reads_it(tmp_path: Path) -> None:
+    """Both take 15 parts of two rows; of 24 cores, all best plans of the second alone took more."""
+    nodes = (
+        helper.make_node("ArgMax", ["x"], ["i"], axis=1, keepdims=0),
+        helper.make_node("Relu", ["x"], ["y"]),
+    )
+    outputs = [
+        helper.make_tensor_value_info("i", TensorProto.INT64, [30]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT16, [30, 70]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT16, [30, 70])
+    graph = helper.make_graph(nodes, "extremes", [x], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    few, more = (sum_of_cycles(planned(path, n_cores)) for n_cores in (16, 24))
+    assert more <= few
+
+
 def layers(path: Path) -> Path:
     """Return an MLP of three layers."""
     sizes = (96, 128, 64, 32)

@@ -41,15 +41,21 @@ class Context:
     level_by_operator: Mapping[str, int]
     shared_weights: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
-    @property
-    def readings(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return the operand whose layout decides where a weight rests, by each other operand that reads it there."""
+    def readings(self, *, of_inputs: bool) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return the operand whose layout decides where a weight rests, by each other operand that reads it there.
+
+        If asked for those of inputs, also the operand whose layout decides where an input lies.
+        """
+        deciding = dict(self.resting)
+        if of_inputs:
+            readers = self.reader_by_input.items()
+            deciding |= {value: (each.step, each.number) for value, each in readers if each.is_plain}
         return {
-            (step, number): self.resting[value]
+            (step, number): deciding[value]
             for step, spec in enumerate(self.graph.operators)
             for number, operand in enumerate(spec.operands)
-            if (value := unshaped(operand.name, self.reshapes)) in self.resting
-            and self.resting[value] != (step, number)
+            if (value := unshaped(operand.name, self.reshapes)) in deciding
+            and deciding[value] != (step, number)
         }
 
     def lies_as_read(self, value: str, step: int, number: int) -> bool:

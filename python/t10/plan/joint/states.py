@@ -172,14 +172,16 @@ def _ranked_states(
     step_by_value = {spec.output.name: step for step, spec in enumerate(context.graph.operators)}
     known: dict[object, States] = {}
     interned: dict[tuple[int, States], States] = {}
-    readings = context.readings
+    readings = context.readings(of_inputs=breadth.is_full)
     kept_by_front: dict[int, dict[OperatorPlan, None]] = {id(front): {} for front in fronts}
     for plans in kept:
         for front, plan in zip(fronts, plans, strict=True):
             kept_by_front[id(front)][plan] = None
     for step, (spec, front) in enumerate(zip(context.graph.operators, fronts, strict=True)):
         makers = _makers(context, spec, step_by_value)
-        sharing = [(n, first) for (reader, n), first in readings.items() if reader == step]
+        sharing = [
+            (n, first) for (reader, n), first in readings.items() if reader == step and first[0] < step
+        ]
         key = (
             id(front),
             id(marginals.by_step[step]),
@@ -254,7 +256,7 @@ def _with_leading(
             if maker is not None:
                 readers[maker].append((step, number))
     sharing: list[list[tuple[int, tuple[int, int]]]] = [[] for _ in result]
-    for reader, (first, number) in context.readings.items():
+    for reader, (first, number) in context.readings(of_inputs=breadth.is_full).items():
         sharing[first].append((number, reader))
     known: dict[object, States] = {}
     interned: dict[tuple[int, States], States] = {}
