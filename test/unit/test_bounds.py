@@ -278,6 +278,37 @@ def test_what_mixes_rows_is_refused(operator: str, attributes: dict[str, Any]) -
     assert caught.value.operator == "mixer"
 
 
+def test_statistics_of_a_batch_and_regions_the_other_way_round_are_refused() -> None:
+    images, wanted = np.ones((5, 4, 4, 4), np.float32), np.ones(5, np.float32)
+    compress = [
+        make("Cast", ["wanted"], ["c"], to=TensorProto.BOOL),
+        make("Compress", ["x", "c"], ["z"], axis=0),
+    ]
+    trained = [
+        make("BatchNormalization", ["z", "one", "one", "one", "one"], ["y"], name="mixer", training_mode=1)
+    ]
+    turned = [
+        make("ReduceMax", ["z", "last"], ["boxes"], keepdims=0),
+        make("Transpose", ["boxes"], ["regions"], perm=[1, 0]),
+        make("RoiAlign", ["x", "regions", "of"], ["y"], name="mixer"),
+    ]
+    for nodes in (trained, turned):
+        model = model_of(
+            [*compress, *nodes], {"x": images, "wanted": wanted}, {"y": FLOAT},
+            one=np.ones(4, np.float32), last=np.array([2, 3]), of=np.zeros(4, np.int64),
+        )  # fmt: skip
+        with pytest.raises(UnsupportedOpError, match="is not known to keep invalid rows") as caught:
+            computed(model, {}, z=4)
+        assert caught.value.operator == "mixer"
+
+
+def test_no_axes_are_all_axes_of_rows() -> None:
+    mask, x = np.array([0, 1, 0, 1, 1], np.float32), RANDOM.standard_normal((5, 3)).astype(np.float32)
+    nodes = [*EXPERTS, make("ReduceSum", ["act", "none"], ["y"], keepdims=0)]
+    w = RANDOM.standard_normal((3, 3)).astype(np.float32)
+    agree(nodes, {"mask": mask, "x": x}, {"y": FLOAT}, {}, ("at", 4), w=w, none=np.array([], np.int64))
+
+
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("kept", [0, 2])
 def test_extremes_of_truth_values_skip_invalid_rows(operator: str, kept: int, tmp_path: Path) -> None:

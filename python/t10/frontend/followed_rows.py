@@ -134,22 +134,17 @@ class Follower:
 
     def _moved(self, node: Any, places: list[int], axis: int, rank: int) -> int | None:
         """Return where the rows of one operand go, None for an operator that is not known to keep them apart."""
-        if (
-            node.op_type in _OF_IMAGES
-            and places == [0]
-            and (node.op_type, len(node.output)) != ("BatchNormalization", 3)
-        ):
-            return 0 if axis == 0 else None
+        if node.op_type in _OF_IMAGES and places == [0]:
+            trains = node.op_type == "BatchNormalization" and self._option(node, "training_mode", 0)
+            return 0 if axis == 0 and not trains else None
         if node.op_type == "RoiAlign" and places[0] > 0:
-            return 0
+            return 0 if axis == 0 else None
         if node.op_type == "TopK" and places == [0]:
             return axis if int(self._option(node, "axis", -1)) % rank != axis else None
         if node.op_type == "Expand" and places == [0]:
-            return (
-                axis + len(self.shapes.get(node.output[0], ())) - rank
-                if self.shapes[node.input[0]][axis] > 1
-                else None
-            )
+            made = self.shapes.get(node.output[0], ())
+            place = axis + len(made) - rank
+            return place if made and made[place] == self.shapes[node.input[0]][axis] else None
         if node.op_type == "Transpose" and places == [0]:
             return list(self._option(node, "perm", range(rank)[::-1])).index(axis)
         if node.op_type in ("Squeeze", "Unsqueeze", "Reshape", "Flatten") and places == [0]:
@@ -199,7 +194,8 @@ class Follower:
             found = (
                 self._option(node, "axes", list(range(rank))) if axes is None else axes.reshape(-1).tolist()
             )
-        gone = {int(each) % rank for each in found}
+        all_of_none = range(0 if self._option(node, "noop_with_empty_axes", 0) else rank)
+        gone = {int(each) % rank for each in found or all_of_none}
         if axis not in gone:
             return axis if self._option(node, "keepdims", 1) else axis - sum(each < axis for each in gone)
         if node.op_type not in _NEUTRAL:
@@ -210,7 +206,7 @@ class Follower:
 
     def _side_by_side(self, node: Any, given: Sequence[tuple[int, int]]) -> int:
         """Return the axis in the result of an operator of several operands whose rows belong together."""
-        if node.op_type == "RoiAlign" and {i for i, _ in given} == {1, 2}:
+        if node.op_type == "RoiAlign" and set(given) == {(1, 0), (2, 0)}:
             return 0
         # From the end: matrices are stacked along the axes before the last two.
         found = {axis - len(self.shapes[node.input[i]]) for i, axis in given}
