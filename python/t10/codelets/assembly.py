@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from t10.core.codelet import ENTRY_PREFIX, CodeletKind
@@ -25,6 +25,15 @@ class Assembly:
         """Add a main and an aux instruction that issue together; alone where one is empty."""
         tail = f"  // {comment}" if comment else ""
         self.lines.append(f"  {{ {main or 'nop'} ; {aux or 'fnop'} }}{tail}")
+
+    def beside(self, first: int, aux: Sequence[str]) -> None:
+        """Let aux instructions, in their order, issue with the main ones from line `first` on; the rest follow."""
+        for number, one in enumerate(aux, first):
+            if number < len(self.lines):
+                main, mark, comment = self.lines[number].strip().partition("  // ")
+                self.lines[number] = f"  {{ {main} ; {one} }}{mark}{comment}"
+            else:
+                self.op(one)
 
     def label(self, name: str) -> None:
         """Define a label here."""

@@ -29,15 +29,20 @@ def deal(text: Assembly, field: FieldLoad, register: str, end: str, keep: str = 
     Field `last` is the number of the last point. A worker whose number is larger goes to `end`. `keep` receives the
     distance from first to last point. Changes $m2.
     """
-    field(register, "last")
-    text.op(f"sub {register}, {register}, $m0")
-    text.op(f"brneg {register}, {end}")
+    has_output(text, field, register, end)
     if keep:
         text.op(f"mov {keep}, {register}")
     divisor = "$m3" if register == "$m2" else "$m2"
     text.op(f"setzi {divisor}, {SHARE_FACTOR:#x}")
     text.op(f"mul {register}, {register}, {divisor}")
     text.op(f"shr {register}, {register}, {SHARE_SHIFT}")
+
+
+def has_output(text: Assembly, field: FieldLoad, register: str, end: str) -> None:
+    """Write: by how much field `last` is above the worker's number $m0; a worker with a larger one goes to `end`."""
+    field(register, "last")
+    text.op(f"sub {register}, {register}, $m0")
+    text.op(f"brneg {register}, {end}")
 
 
 def take_share(text: Assembly, field: FieldLoad, extent: str, end: str) -> None:

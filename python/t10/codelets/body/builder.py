@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t10.core.scalar import ScalarFunction, ScalarOp, constant_text
+from t10.core.scalar import ScalarFunction, ScalarOp, constant_text, parse_constant
 
 I1 = "i1"
 
@@ -89,6 +89,16 @@ class FunctionBuilder:
         for coefficient in reversed(coefficients[:-1]):
             value = self.shift(self.multiply(value, x), coefficient)
         return value
+
+    def made(self, value: int, *opcodes: str) -> ScalarOp | None:
+        """Return the operation that makes a value if it is one of some."""
+        op = self.ops[value - self.n_inputs] if value >= self.n_inputs else None
+        return op if op is not None and op.opcode in opcodes else None
+
+    def constant_at(self, value: int) -> float | None:
+        """Return the number that a value is, None where it is no constant."""
+        op = self.made(value, "const")
+        return None if op is None else float(parse_constant(op.attribute))
 
     def function(self, result: int) -> ScalarFunction:
         """Return the function that hands out `result`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from t10.codelets.body.virtual import File, Instruction, Operand, Register, Slice
 
 MULTI_SLOT = {"f32exp": 3, "f32exp2": 3, "f32ln": 6, "f32log2": 6, "f32tanh": 5, "f32sigm": 5, "f32div": 4,
@@ -42,6 +44,19 @@ class Code:
         instruction = Instruction(text, operands, roles, is_main, streams, MULTI_SLOT.get(text.split()[0], 1))
         self.instructions.append(instruction)
         return instruction
+
+    def put_into(self, register: Register, target: Slice) -> None:
+        """Let a virtual register that nothing holds any longer be a part of another one, from its beginning."""
+
+        def moved(operand: Operand) -> Operand:
+            if isinstance(operand, str) or operand.register != register:
+                return operand
+            return target.part(operand.first, operand.width)
+
+        for number, one in enumerate(self.instructions):
+            operands = tuple(map(moved, one.operands))
+            if operands != one.operands:
+                self.instructions[number] = replace(one, operands=operands)
 
     def aux(self, mnemonic: str, target: Slice, *sources: Operand, first: str = "") -> Slice:
         """Add an aux instruction that writes `target`, and return it; `first` marks its first source (`:BL`)."""

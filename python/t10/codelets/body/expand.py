@@ -17,7 +17,7 @@ from t10.codelets.body import mathematics
 from t10.codelets.body.builder import FunctionBuilder
 from t10.codelets.body.far import FAR
 from t10.codelets.body.quanta import Quanta
-from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
+from t10.core.scalar import ScalarFunction, ScalarOp
 
 CONSTANT_POWERS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 """Exponents whose power is a product, a root or a quotient."""
@@ -76,7 +76,7 @@ def _expanded(b: FunctionBuilder, op: ScalarOp, operands: tuple[int, ...]) -> in
     if op.opcode == "math.fma":
         return _in_f32(b, op.dtype, operands, mathematics.fma)
     if op.opcode in ("math.powf", "math.fpowi"):
-        exponent = _constant(b, operands[1])
+        exponent = b.constant_at(operands[1])
         plain = _constant_power(b, operands[0], exponent)
         if plain is not None:
             return plain
@@ -112,17 +112,12 @@ def _test(b: FunctionBuilder, opcode: str, x: int) -> int:
     return b.compare_with("oeq" if opcode == "math.isinf" else "olt", b.absolute(x), math.inf)
 
 
-def _constant(b: FunctionBuilder, value: int) -> float | None:
-    op = b.ops[value - b.n_inputs] if value >= b.n_inputs else None
-    return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
-
-
 def _scaled(b: FunctionBuilder, x: int, factors: mathematics.Factors) -> tuple[int, float]:
     """Return a value and a factor whose product is x: a value of which x is a multiple by one of `factors`, or x."""
-    op = b.ops[x - b.n_inputs] if x >= b.n_inputs else None
-    if op is None or op.opcode not in ("arith.mulf", "arith.divf"):
+    op = b.made(x, "arith.mulf", "arith.divf")
+    if op is None:
         return x, 1.0
-    constant = _constant(b, op.operands[1])
+    constant = b.constant_at(op.operands[1])
     factor = constant if not constant or op.opcode == "arith.mulf" else 1.0 / constant
     if factor is None or not any(least <= factor <= most for least, most in factors):
         return x, 1.0

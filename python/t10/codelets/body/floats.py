@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from t10.codelets.body.far import FAR, FAR_MARK, is_near
-from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL, SIGMOID
+from t10.codelets.body.rewrite import CLAMP, CLAMP_NUMBER, RECIPROCAL
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Handler, Selector
+from t10.codelets.body.sigmoid import SIGMOID
 from t10.codelets.body.virtual import Operand, Slice
 from t10.core.scalar import ScalarOp, parse_constant
 

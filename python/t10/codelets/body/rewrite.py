@@ -2,7 +2,7 @@
 
 Everything here keeps results bit by bit, but for two: a quotient that is rounded to f16 afterwards, and whose divisor
 does not change in the inner loop, becomes a product with the reciprocal (within one unit of the last place of f16);
-and 1 / (1 + e^-x) becomes the sigmoid, which rounds once instead of four times, to f16 too where all of it is of f16.
+and what is a [sigmoid](sigmoid.py) becomes one, which rounds less often, to f16 too where all of it is of f16.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import numpy as np
 
 from t10.codelets.body.builder import FunctionBuilder
 from t10.codelets.body.expand import without_dead
-from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
+from t10.codelets.body.sigmoid import SIGMOID, argument_of_sigmoid, gated, narrow_argument
+from t10.core.scalar import ScalarFunction, ScalarOp
 
-CLAMP, CLAMP_NUMBER, SIGMOID = "t10.clamp", "t10.clamp_number", "t10.sigmoid"
-RECIPROCAL = "t10.reciprocal"
-"""Operations of our own: min(max(x, low), high), `attribute` "low high", a NaN staying one or not; 1 / (1 + e^-x);
-1 / x."""
+CLAMP, CLAMP_NUMBER, RECIPROCAL = "t10.clamp", "t10.clamp_number", "t10.reciprocal"
+"""Operations of our own: min(max(x, low), high), `attribute` "low high", a NaN staying one or not; 1 / x."""
 
 LIMITS = {"arith.maximumf": "arith.minimumf", "arith.minimumf": "arith.maximumf", "arith.maxnumf": "arith.minnumf",
           "arith.minnumf": "arith.maxnumf"}  # fmt: skip
@@ -78,10 +77,6 @@ class _Rewriter:
     def level(self, value: int) -> int:
         return levels(self.b.function(value), self.input_levels, self.index_levels)[value]
 
-    def constant(self, value: int) -> float | None:
-        op = self.b.ops[value - self.b.n_inputs] if value >= self.b.n_inputs else None
-        return float(parse_constant(op.attribute)) if op is not None and op.opcode == "const" else None
-
     def operation(self, op: ScalarOp, operands: tuple[int, ...], number: int) -> int:
         b = self.b
         found: int | None = None
@@ -91,6 +86,8 @@ class _Rewriter:
             found = b.add(operands[0], self.negated(operands[1]))
         elif op.opcode in LIMITS:
             found = self.clamped(op, operands)
+        elif op.opcode == "arith.mulf":
+            found = self.product(*operands)
         elif op.opcode == "arith.divf":
             found = self.quotient(op, operands[0], operands[1], number)
         elif op.opcode in CASTS:
@@ -106,7 +103,7 @@ class _Rewriter:
         """Return a conversion by way of f32, or of a constant; None where it is done as it stands."""
         b = self.b
         if op.opcode in ("arith.extf", "arith.truncf"):
-            narrow = self.narrow_argument(value) if op.dtype == "f16" else None
+            narrow = narrow_argument(b, value) if op.dtype == "f16" else None
             return self.float_cast(op, value) if narrow is None else b.op(SIGMOID, narrow, dtype="f16")
         if op.opcode in ("arith.sitofp", "arith.uitofp") and op.dtype == "f16" and b.dtypes[value] != "i1":
             return b.op("arith.truncf", b.op(op.opcode, value, dtype="f32"), dtype="f16")
@@ -114,16 +111,11 @@ class _Rewriter:
             return b.op(op.opcode, self.widened(value), dtype=op.dtype)
         return None
 
-    def made(self, value: int, *opcodes: str) -> ScalarOp | None:
-        """Return the operation that makes a value if it is one of some."""
-        op = self.b.ops[value - self.b.n_inputs] if value >= self.b.n_inputs else None
-        return op if op is not None and op.opcode in opcodes else None
-
     def clamped(self, op: ScalarOp, operands: tuple[int, ...]) -> int | None:
         """Return a maximum of a minimum, or the other way round, as one operation where both limits are constants."""
-        inner = self.made(operands[0], LIMITS[op.opcode])
-        outer_limit = self.constant(operands[1])
-        inner_limit = self.constant(inner.operands[1]) if inner else None
+        inner = self.b.made(operands[0], LIMITS[op.opcode])
+        outer_limit = self.b.constant_at(operands[1])
+        inner_limit = self.b.constant_at(inner.operands[1]) if inner else None
         if inner is None or outer_limit is None or inner_limit is None:
             return None
         low, high = (outer_limit, inner_limit) if op.opcode[6:9] == "max" else (inner_limit, outer_limit)
@@ -132,26 +124,8 @@ class _Rewriter:
         opcode = CLAMP if op.opcode in ("arith.maximumf", "arith.minimumf") else CLAMP_NUMBER
         return self.b.op(opcode, inner.operands[0], dtype=op.dtype, attribute=f"{low!r} {high!r}")
 
-    def argument_of_sigmoid(self, operands: tuple[int, ...]) -> int | None:
-        """Return x where a quotient is 1 / (1 + e^-x)."""
-        if self.constant(operands[0]) != 1.0:
-            return None
-        total = self.made(operands[1], "arith.addf")
-        for one, power in (total.operands, total.operands[::-1]) if total else ():
-            exponential = self.made(power, "math.exp")
-            minus = self.made(exponential.operands[0], "arith.mulf") if exponential else None
-            if self.constant(one) == 1.0 and minus and self.constant(minus.operands[1]) == -1.0:
-                return minus.operands[0]
-        return None
-
-    def narrow_argument(self, value: int) -> int | None:
-        """Return the f16 of whose f32 a value is the sigmoid: rounded to f16, it is one instruction."""
-        wide = self.made(value, SIGMOID)
-        source = self.made(wide.operands[0], "arith.extf") if wide else None
-        return source.operands[0] if source and self.b.dtypes[source.operands[0]] == "f16" else None
-
     def negated(self, value: int) -> int:
-        known = self.constant(value)
+        known = self.b.constant_at(value)
         dtype = self.b.dtypes[value]
         return self.b.constant(-known, dtype) if known is not None else self.b.scale(value, -1.0)
 
@@ -163,7 +137,7 @@ class _Rewriter:
         )
 
     def float_cast(self, op: ScalarOp, value: int) -> int:
-        known = self.constant(value)
+        known = self.b.constant_at(value)
         if known is None:
             return self.b.op(op.opcode, value, dtype=op.dtype)
         with np.errstate(over="ignore"):
@@ -173,14 +147,14 @@ class _Rewriter:
     def quotient(self, op: ScalarOp, x: int, y: int, number: int) -> int | None:
         """Return a quotient as something that takes less; None where it is none of that."""
         b = self.b
-        argument = self.argument_of_sigmoid((x, y))
+        argument = argument_of_sigmoid(b, x, y)
         if argument is not None:
             return b.op(SIGMOID, argument, dtype=op.dtype)
-        if self.constant(x) == 1.0:
+        if self.b.constant_at(x) == 1.0:
             return self.rounded(b.op(RECIPROCAL, self.widened(y)), op.dtype)
-        divisor = self.constant(y)
+        divisor = self.b.constant_at(y)
         if divisor is not None and has_exact_reciprocal(divisor, op.dtype):
-            return b.scale(x, 1.0 / divisor)
+            return self.product(x, b.constant(1.0 / divisor, op.dtype))
         if divisor is not None and op.dtype == "f16" and is_product_as_good(divisor):
             reciprocal = float(np.float32(1.0) / np.float32(divisor))
             return self.rounded(b.scale(self.widened(x), reciprocal), op.dtype)
@@ -188,6 +162,10 @@ class _Rewriter:
         if not is_uniform or (op.dtype == "f32" and not self.is_rounded_only(number)):
             return None
         return self.rounded(b.multiply(self.widened(x), b.op(RECIPROCAL, self.widened(y))), op.dtype)
+
+    def product(self, x: int, y: int) -> int:
+        gate = gated(self.b, x, y)
+        return self.b.multiply(x, y) if gate is None else gate
 
     def rounded(self, value: int, dtype: str) -> int:
         return value if dtype == "f32" else self.b.op("arith.truncf", value, dtype=dtype)

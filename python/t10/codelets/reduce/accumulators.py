@@ -6,6 +6,8 @@
 | `Halves` | f16 registers | f16 | maxima and minima of f16, widened at the end or not; products of f16 |
 | `Accumulators` | AACC[0, 2, 4, 6] | four f16, or f32 | sums of f16; of f32 that are loaded four at a time |
 | `Products` | AACC[0, 2] | two vectors of four f16 | sums of products of f16 along a row |
+| `WordProducts` | AACC[0, 2] | pairs of f32 | sums of products of f32 along a row |
+| `Squares` | AACC[0, 2, 4, 6] | four f32 | sums of squares of f32 along a row |
 | `Integers` | a register of the MRF | an integer | integers and truth values |
 
 The maximum of a NaN and a number is the number to the instructions, a NaN to us. Beside running maxima and minima,
@@ -133,6 +135,22 @@ def set_constant(code: Code, target: Slice, bits: int) -> None:
             code.add(f"setzi {{}}, {low:#x}", "o", one, is_main=is_main)
         if high:
             code.add(f"or {{}}, {{}}, {high:#x}", "oi", one, one if low else zero, is_main=is_main)
+
+
+def drained(code: Code, lanes: int) -> Iterator[Slice]:
+    """Add reading the accumulators of some lanes, two by two as they are taken, which clears them."""
+    for _ in range(lanes // 2):
+        pair = code.new("a", 2)
+        code.add("f32v2gina {}, $azeros, 0", "o", pair, is_main=False, streams=(AACC,))
+        yield pair
+
+
+def added_up(code: Code, pairs: Iterator[Slice]) -> Slice:
+    """Add adding up pairs of f32."""
+    both = next(pairs)
+    for other in pairs:
+        both = code.aux("f32v2add", code.new("a", 2), both, other)
+    return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
 
 
 class Words:
@@ -308,20 +326,16 @@ class Accumulators:
 
     def folded(self, code: Code) -> Slice:
         """Add the four or eight sums."""
-        vectors = self.vectors(code, "f32")
-        both = next(vectors)
-        for other in vectors:
-            both = code.aux("f32v2add", code.new("a", 2), both, other)
-        return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
+        return added_up(code, drained(code, self.lanes))
 
     def vectors(self, code: Code, dtype: str) -> Iterator[Slice]:
         """Read them, which clears them."""
-        is_wide = dtype == "f32"
-        for _ in range(self.lanes // (2 if is_wide else 4)):
+        if dtype == "f32":
+            yield from drained(code, self.lanes)
+            return
+        for _ in range(self.lanes // 4):
             vector = code.new("a", 2)
-            if is_wide:
-                code.add("f32v2gina {}, $azeros, 0", "o", vector, is_main=False, streams=(AACC,))
-            for i in range(0 if is_wide else 2):
+            for i in range(2):
                 code.add("f16v2gina {}, $azero, 0", "o", vector.part(i), is_main=False, streams=(AACC,))
             yield vector
 
@@ -346,13 +360,73 @@ class Products:
 
     def folded(self, code: Code) -> Slice:
         """Add the two sums."""
-        both = code.new("a", 2)
-        code.add("f32v2gina {}, $azeros, 0", "o", both, is_main=False, streams=(AACC,))
-        return code.aux("f32add", code.new("a"), both.part(0), both.part(1))
+        return added_up(code, drained(code, 2))
 
     def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
         """Raise: lanes are not kept apart."""
         raise AssertionError("products have no lanes")
+
+
+class WordProducts:
+    """AACC[0, 2]: sums of products of f32 along a row; each is rounded as by itself."""
+
+    form: Form = "w"
+    pinned: tuple[Slice, ...] = ()
+
+    def __init__(self, first: int, second: int, lanes: int) -> None:
+        """The factors are f32 values."""
+        self.factors, self.n_parts = (first, second), lanes // 2
+
+    def start(self, code: Code) -> None:
+        """Do nothing: they are zero."""
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Accumulate part by part; beyond a row both factors are zero."""
+        counted: list[Instruction] = []
+        for part in range(self.n_parts):
+            masked = {f: mask(s.get(f, "w", part), part) for f in dict.fromkeys(self.factors)}
+            x, y = (masked[factor] for factor in self.factors)
+            counted.append(code.add("f32v2mac {}, {}", "ii", x, y, is_main=False, streams=(AACC,)))
+        return counted
+
+    def folded(self, code: Code) -> Slice:
+        """Add the two sums."""
+        return added_up(code, drained(code, 2))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Raise: lanes are not kept apart."""
+        raise AssertionError("products have no lanes")
+
+
+class Squares:
+    """AACC[0, 2, 4, 6]: sums of squares of f32 along a row, four lanes at once; each is rounded as by itself."""
+
+    form: Form = "w"
+    pinned: tuple[Slice, ...] = ()
+
+    def __init__(self, root: int) -> None:
+        """`root` is the f32 value that is squared, no input: what computes it writes half of four registers."""
+        self.root = root
+
+    def start(self, code: Code) -> None:
+        """Do nothing: they are zero."""
+
+    def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
+        """Accumulate four lanes, of which two parts are computed side by side; masked parts one by one."""
+        if mask is not unmasked:
+            return WordProducts(self.root, self.root, 4).add(code, s, mask)
+        quad = code.new("a", 4)
+        for part in range(2):
+            code.put_into(s.get(self.root, "w", part).register, quad.part(2 * part, 2))
+        return [code.add("f32v4sqacc {}", "i", quad, is_main=False, streams=(AACC,))]
+
+    def folded(self, code: Code) -> Slice:
+        """Add the four sums."""
+        return added_up(code, drained(code, 4))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Raise: lanes are not kept apart."""
+        raise AssertionError("squares have no lanes")
 
 
 class Integers:

@@ -15,10 +15,12 @@ from t10.codelets.reduce.accumulators import (
     Integers,
     Mask,
     Products,
+    Squares,
+    WordProducts,
     Words,
     unmasked,
 )
-from t10.codelets.reduce.shape import NEVER, PER_LANE, PER_OUTPUT, PER_STEP, Shape
+from t10.codelets.reduce.shape import LEAST_REPEATED, NEVER, PER_LANE, PER_OUTPUT, PER_STEP, Shape
 from t10.codelets.reduce.sources import Sources
 from t10.core.task import Task
 
@@ -83,6 +85,11 @@ class Body:
             factors = self._half_factors(result) if self.shape.mode == "rows" and lanes == 4 else None
             if factors is not None:
                 return Products(*factors)
+            words = self._word_factors(result)
+            if words is not None:
+                first, second = words
+                is_quad = first == second and lanes == 4 and self._is_computed(first)
+                return Squares(first) if is_quad else WordProducts(first, second, lanes)
             if self.shape.is_wide and self.dtypes[result] == "f32" and self.dtypes[0] == "f32":
                 return Accumulators(result, lanes, "w")
             half = result if self.dtypes[result] == "f16" else self._half_source(result)
@@ -115,6 +122,22 @@ class Body:
         if first is None or second is None or min(self.levels[first], self.levels[second]) < PER_LANE:
             return None
         return first, second
+
+    def _word_factors(self, value: int) -> tuple[int, int] | None:
+        """Return the f32 factors of a product that accumulators take along a row, None where they do not."""
+        op = self.s_once.op(value)
+        shape = self.shape
+        if op is None or op.opcode != "arith.mulf" or self.dtypes[value] != "f32":
+            return None
+        if shape.mode != "rows" or shape.lanes < 2 or shape.steps < LEAST_REPEATED:
+            return None
+        first, second = op.operands
+        return (first, second) if min(self.levels[first], self.levels[second]) == PER_LANE else None
+
+    def _is_computed(self, value: int) -> bool:
+        """Return whether a value is written by an instruction of its own."""
+        op = self.s_once.op(value)
+        return op is not None and op.opcode in ("arith.addf", "arith.subf", "arith.mulf")
 
 
 def uses_accumulators(accumulator: Accumulator) -> bool:

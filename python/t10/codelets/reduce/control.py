@@ -11,11 +11,13 @@ from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.schedule import Bundle
 from t10.codelets.reduce.sources import access
 from t10.codelets.reduce.state import Number
-from t10.codelets.workers import deal, take_share, worker_number
+from t10.codelets.workers import deal, has_output, take_share, worker_number
 from t10.core.codelet import Scratch
 from t10.core.tile import N_WORKERS
 
 END = ".LEnd"
+CLEARING = ("setzi $a0, 8", "uput $FP_CLR, $a0")
+"""Sets the accumulators to zero."""
 
 
 class Control:
@@ -50,10 +52,14 @@ class Control:
             text.op(f"add {homes.frame}, {homes.frame}, $m1")
         if share.level is None:
             text.op(f"brnz $m0, {END}", "one worker does all of it")
+        elif self.shape.is_once:
+            self._last()
+            has_output(text, self.field, "$m2", END)
         elif self.shape.is_dealt:
             self._deal()
         else:
             self._take_share()
+        begin = len(text.lines)
         # The number of the first point of the shared level.
         first = "$m0" if self.shape.is_dealt else "$m1"
         names = {i: "out" if i == self.layout.out else f"p{i}" for i in self.layout.operands}
@@ -69,15 +75,18 @@ class Control:
                 text.op(f"add {register}, {register}, {other}")
             homes.write(text, name, register)
         self._variables()
-        if clears:
-            text.op("setzi $a0, 8")
-            text.op("uput $FP_CLR, $a0", "accumulators are zero")
-        self.emit(constants)
+        # Nothing of these is an address.
+        alone = [*CLEARING] if clears else []
+        rest = list(constants)
+        while rest and not rest[0][0]:
+            alone.append(rest.pop(0)[1])
+        text.beside(begin, alone)
+        self.emit(rest)
 
     def _deal(self) -> None:
         """Write: every sixth point of the shared level, from the worker's number on."""
         text, shape = self.text, self.shape
-        self.state.number("last", lambda n: n.shape.parallel[0].extent - 1)
+        self._last()
         has_rest = shape.column == 0 and bool(shape.tail)
         register = self.homes.register.get("c0", "$m2")
         deal(text, self.field, register, END, keep="$m1" if has_rest else "")
@@ -89,6 +98,9 @@ class Control:
             self.field("$m2", "rest")
             text.op("mul $m2, $m2, $m1")
             self.homes.write(text, "rest", "$m2")
+
+    def _last(self) -> None:
+        self.state.number("last", lambda n: n.shape.parallel[0].extent - 1)
 
     def _take_share(self) -> None:
         """Write: a stretch of the shared level, in units that share no word."""
@@ -158,6 +170,8 @@ class Control:
         top = f".LOut{k}"
         text.label(top)
         self.parallel(k + 1, output)
+        if self.shape.is_once:
+            return
         for i in self.layout.operands:
             is_done = i in self.advanced and k == len(self.shape.parallel) - 1
             if self.layout.is_stepped(i, k) and not is_done:

@@ -122,7 +122,7 @@ class RegisterLayout:
         fixed = [self.pointer(i) for i in self.inputs]
         fixed += dict.fromkeys(self.pace_names.values())
         others = ["out", *(f"p{i}" for i in self.moving if self.has_working)]
-        others += [f"c{k}" for k in reversed(range(len(shape.parallel)))]
+        others += [f"c{k}" for k in reversed(range(len(shape.parallel))) if not shape.is_once]
         others += ["rest"] if shape.mode == "columns" and shape.tail else []
         others += [f"r{k}" for k in reversed(range(len(shape.outer)))]
         try:
@@ -140,7 +140,7 @@ class RegisterLayout:
 
     def is_stepped(self, operand: int, k: int) -> bool:
         """Return whether an operand's pointer may move after one point of parallel level `k`."""
-        if k < 0:
+        if k < 0 or self.shape.is_once:
             return False
         returns = k == len(self.shape.parallel) - 1 and operand in self.moving and not self.has_working
         return returns or any(level.strides[operand] for level in self.shape.parallel[k:])

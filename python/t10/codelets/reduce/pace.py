@@ -25,6 +25,8 @@ from t10.errors import UnsupportedOpError
 
 OUTPUTS, OUTERS, STEPS = 2 * N_WORKERS, 32, 16
 LONG = STEPS * MOST_UNROLLED
+ONE_PASS, PASSES = ((1, 1), (2, 1), (3, 1), (LONG, 1)), (LONG, OUTERS)
+"""Steps and passes of nests that tell how much less few outputs take."""
 LENGTHS = (1, 2, 3, 4, 5, 8, 16)
 """Among these are the most steps that are written out, whatever a step takes: `MOST_UNROLLED` by its slots."""
 FAR = 1 << 12
@@ -67,7 +69,8 @@ class Along:
 class Pace:
     """The cycles of one way to walk, none of them more than any nest takes.
 
-    A worker takes `once` around its outputs, `single` less where there is one output in all. An output takes `step` for
+    A worker takes `once` around its outputs, `single` less where there is one output in all, `few` less where none has
+    more than one (`few_passing` of several passes). An output takes `step` for
     every inner step and `tail` for every pass with elements left over, and besides: `unrolled` where it has at most
     `most_unrolled` steps in all, with `moved` for every pass after the first, else `repeated` where it has one pass,
     else `around` and `passed` for every pass.
@@ -77,6 +80,8 @@ class Pace:
     lanes: int
     once: int
     single: int
+    few: int
+    few_passing: int
     step: int
     tail: int
     most_unrolled: int
@@ -93,6 +98,8 @@ class Pace:
             self.lanes,
             min(self.once, other.once),
             max(self.single, other.single),
+            max(self.few, other.few),
+            max(self.few_passing, other.few_passing),
             min(self.step, other.step),
             min(self.tail, other.tail),
             max(self.most_unrolled, other.most_unrolled),
@@ -112,7 +119,7 @@ def parts_paces(kernel: Kernel) -> tuple[Pace, ...]:
     old = 0 if kernel.initial else 1
     once, vector = SLOT_CYCLES * (PARTS_SLOTS + old), SLOT_CYCLES * (stored + old)
     step, far = SLOT_CYCLES, NEVER
-    return (Pace("columns", lanes, once, 0, step, 0, far, vector, far, vector, far, far),)
+    return (Pace("columns", lanes, once, 0, 0, 0, step, 0, far, vector, far, vector, far, far),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +140,18 @@ def pace(
     return _Probe(kernel, mode, lanes, inputs, is_wide).pace()
 
 
-def kernels_of_pieces(kernel: Kernel) -> tuple[Kernel, Kernel] | None:
-    """Return what reduces pieces of rows, and what reduces their results; None where that is never done."""
+def of_pieces(kernel: Kernel) -> tuple[Kernel | None, tuple[Pace, ...]]:
+    """Return what reduces pieces of rows, None where that is never done, and the paces of reducing their results."""
     *inputs, output = kernel.dtypes
     if output not in BRIDGES:
-        return None
+        return None, ()
     is_sum = kernel.combine == "sum" and output == "f16"
     bridge = "f32" if is_sum else output
     body = widened(kernel.body) if is_sum else kernel.body
-    return (
-        replace(kernel, dtypes=(*inputs, bridge), body=body, initial=True),
-        replace(kernel, dtypes=(bridge, output), body=identity()),
-    )
+    last, along = replace(kernel, dtypes=(bridge, output), body=identity()), (Along(False, True, True),)
+    found = (pace(last, "points", 1, along), pace(last, "rows", 2, along))
+    first = replace(kernel, dtypes=(*inputs, bridge), body=body, initial=True)
+    return first, tuple(one for one in found if one is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +172,7 @@ class _Probe:
         shorts = {n: m for n, m in passes.items() if m is not None}
         whole, looped = self.measured(LONG, 1), self.measured(LONG, OUTERS)
         # A single output leaves more registers to what is needed in every pass.
-        alone = None if self.mode == "columns" else self.measured(LONG, OUTERS, is_single=True)
+        alone = None if self.mode == "columns" else self.measured(LONG, OUTERS, n_outputs=1)
         loops = [m for m in (looped, alone) if m is not None]
         wholes = [m for m in (whole,) if m is not None]
         every = [*unrolled.values(), *shorts.values(), *wholes, *loops[:1]]
@@ -179,7 +186,10 @@ class _Probe:
             self.mode,
             self.lanes,
             min(m.once for m in every),
-            self.single(),
+            # Schedules differ by a slot.
+            self.less(1, (*ONE_PASS, PASSES)) + (self.mode != "columns") * SLOT_CYCLES,
+            self.less(N_WORKERS, ONE_PASS),
+            self.less(N_WORKERS, (*ONE_PASS, PASSES)),
             step,
             self.tail(),
             max(unrolled, default=0),
@@ -212,10 +222,10 @@ class _Probe:
         return result
 
     def measured(
-        self, n_steps: int, n_outer: int, tail: int = 0, *, is_single: bool = False
+        self, n_steps: int, n_outer: int, tail: int = 0, *, n_outputs: int = OUTPUTS
     ) -> _Measured | None:
         """Return what a reduction takes, None where its code cannot be made."""
-        return _probed(self, self.shape(n_steps, n_outer, tail, is_single=is_single))
+        return _probed(self, self.shape(n_steps, n_outer, tail, n_outputs))
 
     def tail(self) -> int:
         """Return how many cycles more elements take that are left over of every pass; `NEVER` if they cannot be."""
@@ -228,16 +238,17 @@ class _Probe:
                 found.append(max(odd.output + odd.inner - even.output - even.inner, 0))
         return min(found)
 
-    def single(self) -> int:
-        """Return how much less the only output takes, and a slot more: schedules differ by one."""
+    def less(self, n_outputs: int, nests: Sequence[tuple[int, int]]) -> int:
+        """Return how much less the only output of a worker takes in some nests of steps and passes."""
         if self.mode == "columns":
             return 0
         found = [0]
-        for n_steps, n_outer in ((1, 1), (2, 1), (3, 1), (LONG, 1), (LONG, OUTERS)):
-            many, one = (self.measured(n_steps, n_outer, is_single=is_one) for is_one in (False, True))
+        for n_steps, n_outer in nests:
+            many = self.measured(n_steps, n_outer)
+            one = self.measured(n_steps, n_outer, n_outputs=n_outputs)
             if many is not None and one is not None:
                 found.append(many.once + many.output - one.once - one.output)
-        return max(found) + SLOT_CYCLES
+        return max(found)
 
     def task(self) -> Task:
         """Return a task of the types and body; its strides do not count, those of the shape do."""
@@ -252,12 +263,13 @@ class _Probe:
             initial=self.kernel.initial,
         )
 
-    def shape(self, n_steps: int, n_outer: int, tail: int, *, is_single: bool) -> Shape:
+    def shape(self, n_steps: int, n_outer: int, tail: int, n_outputs: int) -> Shape:
         """Return the nest of one loop over outputs, if any, one over outer passes, if any, and the inner one."""
         are_columns = self.mode == "columns"
         unit = self.lanes if are_columns else 1
         near = [self.near(i) for i in range(len(self.inputs))]
-        outputs = Level(0, OUTPUTS, (*(unit * int(i.columns) for i in self.inputs), unit), False)
+        is_single = n_outputs == 1
+        outputs = Level(0, n_outputs, (*(unit * int(i.columns) for i in self.inputs), unit), False)
         outer = Level(1, n_outer, (*(FAR * int(i.outer) for i in self.inputs), 0), True)
         n_points = n_steps * self.lanes + tail if self.mode == "rows" else n_steps
         inner = Level(
@@ -299,9 +311,10 @@ def _measured(generator: Generator, n_spare: int) -> _Measured:
     """Return the cycles of a generator's code; an output may take `n_spare` instructions less."""
     comments = [line.partition("// ")[2] for line in generator.text.lines]
     lines = [line.split("//")[0].strip() for line in generator.text.lines]
-    is_single = ".LOut0:" not in lines
-    top = _place(lines, "brnz $m0, .LEnd") + 1 if is_single else _place(lines, ".LOut0:")
-    last = _place(lines, ".LEnd:") if is_single else _end(lines, ".LOut0")
+    shape = generator.shape
+    has_one = shape.share.level is None
+    top = _place(lines, "brnz $m0, .LEnd") + 1 if has_one else _place(lines, ".LOut0:")
+    last = _place(lines, ".LEnd:") if has_one or shape.is_once else _end(lines, ".LOut0")
     output, passed, step, repeated = _shortest(lines, top, last), 0, 0, 0
     if any("{ rpt " in line for line in lines):
         at = next(number for number, line in enumerate(lines) if "{ rpt " in line)

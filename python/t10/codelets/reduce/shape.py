@@ -77,6 +77,12 @@ class Shape:
         return is_single and self.parallel[0].extent <= MOST_DEALT
 
     @property
+    def is_once(self) -> bool:
+        """Return whether no worker has more than one output: nothing is counted, and no pointer goes on."""
+        is_few = len(self.parallel) == 1 and self.parallel[0].extent <= N_WORKERS
+        return self.is_dealt and is_few and self.mode != "columns"
+
+    @property
     def most_shared(self) -> int:
         """Return the points of the shared level that the busiest worker takes."""
         unit = self.share.unit

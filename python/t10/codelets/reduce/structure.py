@@ -14,6 +14,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import Combine
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
+from t10.core.tile import N_WORKERS
 
 MANY_ACCESSES = 2
 """A pace that is none that instructions name."""
@@ -49,6 +50,7 @@ class Structure:
     has_tail: bool
     share: Split
     is_dealt: bool
+    is_once: bool
     column: int | None
     is_wide: bool
 
@@ -67,7 +69,7 @@ class Structure:
             first=self.first,
             epilogue=self.epilogue,
         )
-        first = 2 if self.is_dealt else MOST_DEALT + 1
+        first = 2 if self.is_once else N_WORKERS + 1 if self.is_dealt else MOST_DEALT + 1
         parallel = tuple(
             Level(0, first if k == 0 else 2, tuple(map(int, varies)), is_reduction=False)
             for k, varies in enumerate(self.parallel)
@@ -112,6 +114,7 @@ def structure(task: Task, shape: Shape, slots_of_step: Callable[[Structure], int
         has_tail=bool(shape.tail),
         share=shape.share,
         is_dealt=shape.is_dealt,
+        is_once=shape.is_once,
         column=shape.column,
         is_wide=shape.is_wide,
     )

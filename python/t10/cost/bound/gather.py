@@ -32,13 +32,15 @@ SINGLE = 2
 class LookupCosts:
     """The least slots of a look-up once, of a row beside its accesses, and of an access.
 
-    `alone` are those of a look-up of one row beside its accesses.
+    `alone` are those of a look-up of one row beside its accesses, `few` what it takes less once where no worker has
+    more than one row.
     """
 
     start: int
     row: int
     access: int
     alone: int
+    few: int
 
 
 def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[Column, Column] | None:
@@ -53,10 +55,11 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[C
     run, rows = product(boxes, roles.run), product(boxes, roles.rows)
     is_double = run * size % DOUBLE == 0
     accesses = chosen(is_double, run * size // DOUBLE, run * size // WORD)
-    start, row, access, alone = (
+    start, row, access, alone, few = (
         chosen(is_double, getattr(doubles, name), getattr(words, name))
-        for name in ("start", "row", "access", "alone")
+        for name in ("start", "row", "access", "alone", "few")
     )
+    start = start - chosen(rows <= N_WORKERS, few, 0)
     whole = start + -(-rows // N_WORKERS) * (row + access * accesses - chosen(accesses == 1, SINGLE, 0))
     pieces = chosen(accesses % 3 == 0, 3, 1) * chosen(accesses % 2 == 0, 2, 1)
     share = -(-(rows * pieces) // N_WORKERS)
@@ -79,8 +82,9 @@ def _costs(spec: OperatorSpec, roles: LoopRoles, access_bytes: int) -> LookupCos
     if not roles.run or not roles.rows:
         return None
     many = _code(spec, roles, ROWS, ACCESSES * DOUBLE + access_bytes % DOUBLE)
+    few = _code(spec, roles, N_WORKERS, ACCESSES * DOUBLE + access_bytes % DOUBLE)
     one = _code(spec, roles, 1, ODD_ACCESSES * access_bytes)
-    if many is None or one is None:
+    if many is None or few is None or one is None:
         return None
     first, last = loop(many, ".LOut0")
     # Loads and stores that share a bundle take the last one outside.
@@ -88,7 +92,8 @@ def _costs(spec: OperatorSpec, roles: LoopRoles, access_bytes: int) -> LookupCos
     start = least_slots(many, 0, first, ".LEnd") + least_slots(many, last, many.index(".LEnd:")) + 1
     alone = least_slots(one, 0, one.index(".LEnd:"), MISS, ".LEnd") + 1
     access = 1 if _is_paced(many) and _is_paced(one) else 2
-    return LookupCosts(start, row - _is_paced(many), access, alone - _is_paced(one))
+    less = start + row - least_slots(few, 0, few.index(".LEnd:"), MISS, ".LEnd") - 1
+    return LookupCosts(start, row - _is_paced(many), access, alone - _is_paced(one), max(less, 0))
 
 
 def _is_paced(lines: list[str]) -> bool:

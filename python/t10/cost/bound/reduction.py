@@ -13,7 +13,7 @@ from itertools import product as combinations
 
 import numpy as np
 
-from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, kernels_of_pieces, pace, parts_paces
+from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, of_pieces, pace, parts_paces
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.tile import N_WORKERS, WIDE_BYTES
@@ -119,7 +119,8 @@ class _Nest:
             paces += self.column_paces(lanes, members, moving)
         if not paces:
             return None
-        once = min(own.once - own.single for own in paces)
+        few = min(own.once - max(own.single, own.few_passing) for own in paces)
+        once = chosen(self.n_outputs <= N_WORKERS, few, min(own.once for own in paces))
         per_eight = min(own.step * 8 // own.lanes for own in paces)
         return once + self.n_outputs * self.n_terms * per_eight // (8 * N_WORKERS)
 
@@ -157,11 +158,11 @@ class _Nest:
         """Return what walks across columns take: lanes are neighbouring outputs."""
         axes = [axis for axis in axis_order(self.spec.output) if self.may_be_column(axis)]
         column, _ = innermost(self.outputs)
-        result: list[Column] = []
-        for lanes, members, (when, moving) in combinations((8, 4, 2), self.members(axes), self.moving()):
-            for own in self.column_paces(lanes, members, moving):
-                result.append(self.column(own, column, members, when))
-        return result
+        return [
+            self.column(own, column, members, when)
+            for lanes, members, (when, moving) in combinations((8, 4, 2), self.members(axes), self.moving())
+            for own in self.column_paces(lanes, members, moving)
+        ]
 
     def column_paces(self, lanes: int, members: Members, moving: Members) -> list[Pace]:
         """Return the paces across columns in vectors of so many lanes; 16 bytes may be loaded at once."""
@@ -207,23 +208,23 @@ class _Nest:
 
         That is done where workers cannot share outputs evenly. None where it is never done.
         """
-        kernels = kernels_of_pieces(self.kernel)
-        if kernels is None:
+        kernel, last = of_pieces(self.kernel)
+        if kernel is None:
             return None
-        first, last = replace(self, kernel=kernels[0]), _finals(kernels[1])
+        first = replace(self, kernel=kernel)
         ways: list[_Way] = [(own, inner >= own.lanes, inner) for own, inner in first.row_ways()]
         ways += [(own, when, self.longest) for when, own in first.point_ways()]
         if not ways or not last:
             return None
-        alone, may_unite = (
-            self.joined(busiest_share([loop.extent for loop in self.outputs])),
-            self.may_unite(),
-        )
+        alone = self.joined(busiest_share([loop.extent for loop in self.outputs]))
+        may_unite = self.may_unite()
         best: Column = IMPOSSIBLE
+        few = max(self.few(own) for own, *_ in ways)
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
             share = chosen(may_unite, share, np.minimum(self.n_outputs, alone * n))
-            best = np.minimum(best, chosen(self.can_cut(n), share * self.piece(ways, n), IMPOSSIBLE))
+            less = chosen(self.n_outputs * n <= N_WORKERS, few, 0)
+            best = np.minimum(best, chosen(self.can_cut(n), share * self.piece(ways, n) - less, IMPOSSIBLE))
         once = LAUNCH_CYCLES + min(own.once for own, *_ in ways)
         is_worth = N_WORKERS * 10 * self.busiest() > 11 * self.n_outputs
         if len(self.contributions) > 1:
@@ -266,6 +267,10 @@ class _Nest:
         """Return the least that a pass takes besides its steps."""
         return min(own.moved, own.passed) if len(self.contributions) > 1 else 0
 
+    def few(self, own: Pace) -> int:
+        """Return how much less is taken where no worker has more than one output."""
+        return own.few if self.is_one_pass else own.few_passing
+
     def can_cut(self, n: int) -> Column:
         """Return whether a loop can be cut in n pieces; no vector of four lies across two of them."""
         if self.extents is not None and not self.is_one_pass:
@@ -277,9 +282,9 @@ class _Nest:
         """Return the least that reducing the results of pieces takes."""
         once = min(own.once for own in paces)
         output = min(own.unrolled + own.step * 2 // own.lanes for own in paces)
-        single = max(own.single for own in paces)
-        share = -(-self.n_outputs // N_WORKERS)
-        return once + share * output - chosen(self.n_outputs == 1, single, 0)
+        single, few = max(own.single for own in paces), max(own.few_passing for own in paces)
+        less = chosen(self.n_outputs == 1, single, chosen(self.n_outputs <= N_WORKERS, few, 0))
+        return once + -(-self.n_outputs // N_WORKERS) * output - less
 
     def may_unite(self) -> Column:
         """Return where pieces and outputs may be one loop: all inputs walk on evenly from one to the other."""
@@ -463,7 +468,9 @@ class _Nest:
 
     def cycles(self, own: Pace, outputs: Column, inner: Column) -> Column:
         """Return the cycles of the busiest worker, which has `outputs`; their inner loop is `inner` points long."""
-        once = chosen(self.n_outputs == 1, own.once - own.single, own.once + MOVING_CYCLES * self.n_moving)
+        less = chosen(self.n_outputs <= N_WORKERS, self.few(own), 0)
+        once = own.once + MOVING_CYCLES * self.n_moving - less
+        once = chosen(self.n_outputs == 1, own.once - own.single, once)
         per_step = own.lanes if own.mode == "rows" else 1
         n_steps = self.n_terms // per_step
         if len(self.contributions) == 1:
@@ -491,10 +498,3 @@ def _is_cut_evenly(extent: Column, n: int) -> Column:
 def _follow(row: WalkLoop, cut: WalkLoop) -> list[Column]:
     """Return where each input walks on evenly from the end of one loop to the next point of the one around it."""
     return [outer == cut.extent * inner for outer, inner in zip(row.steps[:-1], cut.steps[:-1], strict=True)]
-
-
-def _finals(kernel: Kernel) -> tuple[Pace, ...]:
-    """Return the ways to reduce the results of pieces."""
-    inputs = (Along(False, True, True),)
-    found = (pace(kernel, "points", 1, inputs), pace(kernel, "rows", 2, inputs))
-    return tuple(one for one in found if one is not None)
