@@ -7,7 +7,6 @@ import pytest
 from support.codelet_runs import Run, run_task
 
 from t10.codelets.compile import compile_task
-from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
 
