@@ -427,7 +427,10 @@ def opened_cache(cache: PlanCache | str | Path | None) -> PlanCache | None:
     """Return the cache in a folder, unless it is one already."""
     from t10.plan.fronts.cache import PlanCache
 
-    return PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
+    opened = PlanCache(Path(cache)) if isinstance(cache, (str, Path)) else cache
+    if opened is not None:
+        check_type("cache", opened, PlanCache)
+    return opened
 
 
 def checked_inputs(

@@ -170,6 +170,7 @@ def test_a_model_in_memory_is_refused_with_what_to_do() -> None:
         ({"constants": [1]}, "constants: found .* expected a mapping from names, as {'k': 3}"),
         ({"bounds": {1: 2}}, "bounds: found .* expected a mapping from names"),
         ({"codelets": "none.yaml"}, "none.yaml"),
+        ({"cache": False}, "cache: found False of type bool, expected .*PlanCache"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_error(given: dict[str, Any], message: str, tmp_path: Path) -> None:

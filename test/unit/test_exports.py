@@ -343,3 +343,64 @@ def test_integers_shifted_as_unsigned_ones(direction: str, n_bits: int) -> None:
         ),
         np.array([0, 1, 77_777_777, -1, -(2**31), 2**31 - 1], np.int32),
     )
+
+
+@pytest.mark.parametrize(
+    ("inner", "declared", "calls"),
+    [
+        ("y = LeakyRelu <alpha: float = @slope> (x)", "slope: float = 0.1", ("", "")),
+        ("y = LeakyRelu <alpha: float = @slope> (x)", "slope: float = 0.1", ("", "<slope = 0.3>")),
+        ("y = Softmax <axis: int = @axis> (x)", "axis: int = 0", ("", "<axis = 1>")),
+        (
+            "c = Constant <value_float: float = @eps> () y = Add (x, c)",
+            "eps: float = 0.5",
+            ("", "<eps = 2.0>"),
+        ),
+    ],
+)
+def test_functions_declare_defaults_of_their_attributes(
+    inner: str, declared: str, calls: tuple[str, str]
+) -> None:
+    first, second = calls
+    text = f"""<ir_version: 9, opset_import: ["": 18, "own": 1]>
+        g (float[3, 4] x) => (float[3, 4] y) {{ a = own.outer {first} (x) y = own.f {second} (a) }}
+        <domain: "own", opset_import: ["": 18, "own": 1]> outer (x) => (y) {{ y = own.f (x) }}
+        <domain: "own", opset_import: ["": 18]> f <{declared}> (x) => (y) {{ {inner} }}"""
+    text = text.replace("own.outer  (", "own.outer (") if first else text
+    agree(onnx.parser.parse_model(text), floats(3, 4))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_parts_of_one_element_lose_their_axis_as_in_onnx_runtime(rank: int) -> None:
+    """PyTorch writes `unbind` so; a list of ones keeps the axis."""
+    size = "int64 {1}" if rank == 0 else "int64[2] {1, 1}"
+    agree(
+        model(
+            f"""g (float[2, 3, 5] x) => (float y) {{
+                size = Constant <value: tensor = {size}> ()
+                one = Constant <value: tensor = int64 {{1}}> ()
+                parts = SplitToSequence <axis: int = 0, keepdims: int = 0> (x, size)
+                part = SequenceAt (parts, one)
+                shape = Shape (part)
+                rank = Size (shape)
+                wide = Cast <to: int = 1> (rank)
+                sum = ReduceSum <keepdims: int = 0> (part)
+                y = Mul (sum, wide)
+            }}"""
+        ),
+        floats(2, 3, 5),
+    )
+
+
+def test_an_output_that_is_constant_gives_its_shape_to_its_readers() -> None:
+    agree(
+        model(
+            """g (float[4, 6] x) => (int64[p, q] twos, float[] y) {
+                shape = Shape (x)
+                twos = ConstantOfShape <value: tensor = int64[1] {2}> (shape)
+                wide = Cast <to: int = 1> (twos)
+                y = Add (x, wide)
+            }"""
+        ),
+        floats(4, 6),
+    )

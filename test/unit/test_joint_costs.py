@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support import specs
 from support.draw import drawn
@@ -31,6 +32,8 @@ from support.simulation import executed, random_values
 from t10.chip import load_chip
 from t10.core.graph import Graph
 from t10.cost import IpuCostModel
+from t10.driver import compile
+from t10.frontend.importer import import_proto
 from t10.plan import PlanOptions, plan_module
 from t10.plan.context import context_of
 from t10.plan.fronts.operator_fronts import operator_fronts
@@ -375,3 +378,20 @@ def test_no_clock_ends_the_search_unless_a_time_limit_is_asked_for(monkeypatch: 
     seen.clear()
     plan_module(joined_graph(), CHIP, PlanOptions(time_limit_seconds=1.0))
     assert all(seen)
+
+
+@pytest.mark.parametrize("n", [16, 70])
+def test_readers_of_very_many_operators_have_no_table(n: int) -> None:
+    """The entries of one are more than 64 bits count, or its dims more than arrays have."""
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[{n}, 3] x, float[3, 3] w) => (float[{n}, 3] y) {{
+            {", ".join(f"s{i}" for i in range(n))} = Split <axis: int = 0, num_outputs: int = {n}> (x)
+            {" ".join(f"r{i} = MatMul (s{i}, w)" for i in range(n))}
+            c = Concat <axis: int = 0> ({", ".join(f"r{i}" for i in range(n))})
+            y = Softmax (c)
+        }}"""
+    imported = import_proto(onnx.parser.parse_model(text), source="many")
+    x, w = (np.random.default_rng(n).standard_normal(shape).astype(np.float32) for shape in ((n, 3), (3, 3)))
+    found = compile(imported, "test-4").run({"x": x, "w": w})["y"]
+    raised = np.exp((x @ w) - (x @ w).max(axis=1, keepdims=True))
+    np.testing.assert_allclose(found, raised / raised.sum(axis=1, keepdims=True), rtol=2e-5, atol=1e-6)

@@ -118,3 +118,16 @@ def test_the_evaluator_is_no_reference_for_rows(operator: str, opset: int, is_tr
     judge = Judge(OnnxRuntime(model, Path("m.onnx")), 1e-4)
     (compared,) = judge.compared({"y": along_one_axis}, others, {"x": X})
     assert compared.is_within is is_trusted
+
+
+@pytest.mark.parametrize("mode", ["round_prefer_floor", "floor", "ceil", "round_prefer_ceil"])
+@pytest.mark.parametrize("scale", ["1.5", "2.0", "0.5"])
+@pytest.mark.parametrize("opset", [11, 12])
+def test_resizing_to_the_nearest_as_tensorflow_does(opset: int, scale: str, mode: str) -> None:
+    """Opset 13 dropped this mode, ONNX Runtime did not."""
+    where = f'coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "{mode}"'
+    body = f"""
+        none = Constant <value = float[0] {{}}> ()
+        scales = Constant <value = float[3] {{1.0, 1.0, {scale}}}> ()
+        y = Resize <mode = "nearest", {where}> (x, none, scales)"""
+    agree(parsed(body, opset))

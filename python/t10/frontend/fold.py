@@ -12,6 +12,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.shapes import settle
 from t10.frontend.weights import stays_constant
 
 _NEVER = frozenset(
@@ -72,6 +73,10 @@ def fold_constants(model: Any) -> bool:
         return False
     replace_all(graph.node, kept)
     graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in made.items())
+    for output in graph.output:
+        if output.name in made:
+            # ONNX infers no shape for an output that no node makes, and then none behind it.
+            settle(output, made[output.name].shape)
     stale = [value for value in graph.value_info if value.name not in made]
     replace_all(graph.value_info, stale)
     return True

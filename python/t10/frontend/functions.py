@@ -8,7 +8,7 @@ import onnx
 from onnx import inliner
 
 from t10.errors import InputError
-from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.protobuf_fields import all_nodes, replace_all
 from t10.frontend.shapes import one_line
 
 EXPANDED = frozenset(
@@ -34,6 +34,7 @@ def expand_functions(model: Any, operators: frozenset[str] = EXPANDED) -> Any:
     """
     try:
         if model.functions:
+            _state_declared_defaults(model)
             model = inliner.inline_local_functions(model)
         model = _inlined(model, operators)
         if _present(model, operators):
@@ -117,6 +118,21 @@ def _state_defaults(model: Any, present: list[tuple[str, str]]) -> None:
         for name, attribute in schema.attributes.items():
             if name not in given and attribute.default_value.type:
                 node.attribute.append(attribute.default_value)
+
+
+def _state_declared_defaults(model: Any) -> None:
+    """State attributes that calls of the model's functions leave at the defaults that these declare."""
+    declared = {_called(function, function.name): function.attribute_proto for function in model.functions}
+    for nodes in (model.graph.node, *(function.node for function in model.functions)):
+        for node in all_nodes(nodes):
+            given = {attribute.name for attribute in node.attribute}
+            defaults = declared.get(_called(node, node.op_type), ())
+            node.attribute.extend(attribute for attribute in defaults if attribute.name not in given)
+
+
+def _called(one: Any, name: str) -> tuple[str, str, str]:
+    """Return what tells a function from others, of it or of a call of it."""
+    return _domain(one), name, one.overload
 
 
 def _name_nodes(model: Any) -> None:

@@ -33,6 +33,28 @@ def drop_empty_axes(model: Any) -> None:
             del node.input[1:]
 
 
+def drop_splits_into_ones(model: Any) -> None:
+    """Drop, in place, that parts of a SplitToSequence have one element: then `keepdims` counts, as in ONNX Runtime."""
+    ones = {tensor.name for tensor in model.graph.initializer if _is_one(tensor)}
+    for node in model.graph.node:
+        attributes = {each.name: each for each in node.attribute}
+        if node.op_type == "Constant":
+            is_one = any(
+                _is_one(each.t) or (name, each.i) == ("value_int", 1) for name, each in attributes.items()
+            )
+            ones.update(node.output if is_one else ())
+        drops = (
+            node.op_type == "SplitToSequence" and "keepdims" in attributes and not attributes["keepdims"].i
+        )
+        if drops and len(node.input) > 1 and node.input[1] in ones:
+            del node.input[1:]
+
+
+def _is_one(tensor: Any) -> bool:
+    is_whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
+    return is_whole and not tensor.dims and onnx.numpy_helper.to_array(tensor).item() == 1
+
+
 def drop_absent_inputs(model: Any) -> None:
     """Drop, in place, trailing inputs without a name: ONNX allows them, the lowering of Conv counts inputs."""
     for node in model.graph.node:

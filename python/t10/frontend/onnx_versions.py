@@ -109,10 +109,7 @@ def _from_version(plain: NodeParts, version: int, new_constant: Callable[[Any], 
         return _resize(plain, new_constant(np.array(plain.attributes["scales"], np.float32)))
     if plain.kind == "Resize" and version == 10:
         return _resize(plain, plain.inputs[1])
-    if (
-        plain.kind == "Resize"
-        and plain.attributes.get("coordinate_transformation_mode") != "tf_half_pixel_for_nn"
-    ):
+    if plain.kind == "Resize":
         return plain
     raise UnsupportedOpError(
         f"onnx.{plain.kind}V{version}: this old form is not handled",

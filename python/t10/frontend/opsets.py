@@ -12,7 +12,7 @@ from onnx import version_converter
 
 from t10.frontend.coerced_rows import COERCED, flatten_rows
 from t10.frontend.functions import expand_functions
-from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.protobuf_fields import all_nodes, replace_all
 from t10.frontend.schemas import opset_versions
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -31,13 +31,10 @@ def plain_domain(model: Any) -> None:
     versions = opset_versions(model)
     del model.opset_import[:]
     model.opset_import.extend(onnx.helper.make_opsetid(*each) for each in versions.items())
-    waiting = [model.graph.node, *(function.node for function in model.functions)]
-    while waiting:
-        for node in waiting.pop():
+    for nodes in (model.graph.node, *(function.node for function in model.functions)):
+        for node in all_nodes(nodes):
             if node.domain in STANDARD_DOMAINS:
                 node.domain = ""
-            for attribute in node.attribute:
-                waiting.extend(graph.node for graph in (attribute.g, *attribute.graphs) if graph.node)
 
 
 def raise_opset(model: Any, least: int = OLDEST) -> Any:

@@ -16,6 +16,7 @@ import onnx
 from t10.errors import InputError
 from t10.frontend.cycles import order_problem
 from t10.frontend.external import bits_in_file
+from t10.frontend.protobuf_fields import all_nodes
 from t10.frontend.schemas import MAX_RANK, schema_problems
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
@@ -122,7 +123,7 @@ def _count_calls(
             continue
         open_keys.add(current)
         called = {
-            (node.domain, node.op_type) for node in _all_nodes(functions[current].node)
+            (node.domain, node.op_type) for node in all_nodes(functions[current].node)
         } & functions.keys()
         missing = sorted(called - n_by_function.keys())
         if any(each in open_keys for each in missing):
@@ -134,17 +135,7 @@ def _count_calls(
 
 
 def _n_nodes(nodes: Any, n_by_function: dict[tuple[str, str], int]) -> int:
-    return sum(n_by_function.get((node.domain, node.op_type), 1) for node in _all_nodes(nodes))
-
-
-def _all_nodes(nodes: Any) -> Iterator[Any]:
-    """Yield nodes and those of graphs in their attributes."""
-    waiting = [nodes]
-    while waiting:
-        for node in waiting.pop():
-            yield node
-            for attribute in node.attribute:
-                waiting.extend(graph.node for graph in (attribute.g, *attribute.graphs) if graph.node)
+    return sum(n_by_function.get((node.domain, node.op_type), 1) for node in all_nodes(nodes))
 
 
 def _graph_problems(graph: Any, outer: frozenset[str], depth: int) -> Iterator[str]:

@@ -122,6 +122,19 @@ def _open_dims(value: Any) -> str:
     return " ".join(str(i) for i, dim in enumerate(_dims(value)) if not dim.HasField("dim_value"))
 
 
+def settle(output: Any, shape: tuple[int, ...]) -> None:
+    """Say for good, in place, which extents an output has where the file does not state them."""
+    kind = output.type.tensor_type
+    if not kind.HasField("shape"):
+        kind.shape.SetInParent()
+        for _ in shape:
+            kind.shape.dim.add()
+    for dim, extent in zip(_dims(output), shape, strict=False):
+        if not dim.HasField("dim_value"):
+            dim.dim_value = extent
+    del output.metadata_props[:]
+
+
 def _forget_inferred(model: Any) -> None:
     """Take back what only inference says of outputs: of some operators it is wrong until they are written otherwise."""
     for value in model.graph.output:

@@ -168,7 +168,7 @@ def draft(
     """
     nest, function = prepared.nest, prepared.function
     numbering, constants, scratch = Numbering(), Constants(), Scratch()
-    parked = _parked(prepared, scratch) if is_frugal else Parked({}, {})
+    parked = parked_in(prepared, scratch) if is_frugal else Parked({}, {})
     ops = [op for op in function.ops if op.opcode == "const"]
     constants.in_pool = len({constant_bits(op, "w") for op in ops}) > MOST_WORD_CONSTANTS
     row_sources = RowSources(nest, constants, scratch, parked)
@@ -228,7 +228,7 @@ def _after_head(nest: RowNest) -> RowNest:
     return replace(nest, walks=(*walks, replace(nest.output, align_bytes=4)))
 
 
-def _parked(prepared: Prepared, scratch: Scratch) -> Parked:
+def parked_in(prepared: Prepared, scratch: Scratch) -> Parked:
     """Return scratch words for pointers of values that are the same along a row and for all counters but the last."""
     nest = prepared.nest
     pointers = {n: scratch.take(1)[1] for n in range(len(nest.inputs)) if prepared.levels[n] == PER_ROW}

@@ -19,6 +19,7 @@ from t10.codelets.vector.draft import Draft, Prepared, by_fours, draft, packs, p
 from t10.codelets.vector.emit import Emitter
 from t10.codelets.vector.layout import scratch_bytes
 from t10.codelets.vector.nest import Effort, RowNest, Rows, Split, across_nest, rows_of, skeleton
+from t10.codelets.vector.registers import PACK_REGISTERS, least_left
 from t10.codelets.vector.schedule import Scheduled, least_cost, schedule
 from t10.core.codelet import Codelet, Compiled
 from t10.core.task import Task
@@ -178,10 +179,15 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     nest = prepared.nest
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
     most = nest.inner if nest.split == "alone" else max(LANES_WIDE)
+    left = least_left(prepared, is_frugal=is_frugal)
+    if left < 0:
+        return
     for lanes in (nest.across,) if nest.across else LANES_NARROW if is_narrow else LANES_WIDE:
         if lanes > most and not nest.across:
             continue
         for pack in packs(prepared, lanes, apart):
+            if pack is not None and left < PACK_REGISTERS:
+                continue
             for reloaded in dict.fromkeys((frozenset[int](), prepared.constant_values)):
                 one = drafted(nest, lanes, pack, reloaded, is_frugal=is_frugal)
                 if one is not None:

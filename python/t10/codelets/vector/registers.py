@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import N_REGISTERS, File, Placement, Register
-from t10.codelets.vector.access import pointer
-from t10.codelets.vector.draft import ONCE, Draft
+from t10.codelets.vector.access import Parked, Scratch, pointer
+from t10.codelets.vector.draft import ONCE, Draft, Prepared, parked_in
 from t10.codelets.vector.layout import gap_levels
+from t10.codelets.vector.nest import RowNest
 
+PACK_REGISTERS = 2
 LEAST_FREE = 3
 """Integer registers that addressing needs for a moment."""
 
@@ -38,7 +40,7 @@ def pin(draft: Draft) -> Pins:
     pins = Pins()
     if draft.pack is not None:
         pins.names["%pack"] = 0
-        free["m"] = free["m"][2:]
+        free["m"] = free["m"][PACK_REGISTERS:]
     for symbol in symbols(draft):
         if not free["m"]:
             raise Unselectable("too many pointers")
@@ -65,33 +67,49 @@ def pin(draft: Draft) -> Pins:
 def symbols(draft: Draft) -> list[str]:
     """Return the symbols that live through the loops."""
     nest = draft.prepared.nest
-    last = len(nest.walks) - 1
-    parked = draft.parked
-    result = [
-        pointer(i) for i in range(len(nest.walks))
-        if i == last or (draft.prepared.levels[i] != ONCE and i not in parked.pointers)
-    ]  # fmt: skip
-    if nest.split != "alone":
-        result.append("%n")
+    result = _pointers(draft.prepared, draft.parked)
     if draft.far_frame is not None:
         result.append("%turns")
     if draft.tail is not None and nest.split != "alone":
         result += (
             ["%left", "%rem"] if nest.outer and nest.split == "columns" and not draft.has_head else ["%left"]
         )
-    counted = () if nest.split == "parts" else range(1 if nest.split == "flat" else 0, len(nest.outer))
-    result += [f"%count{j}" for j in counted if j not in parked.counters]
-    if nest.split == "flat":
-        result += ["%todo", "%room"]
-    if nest.outer and nest.split == "columns":
-        result.append("%mine")
-    result += [f"%stride{i}" for i, walk in enumerate(nest.walks) if walk.inner not in (0, 1)]
-    result += [f"%index{axis}" for axis, _ in nest.axes]
+    result += _counters(nest, draft.parked)
     if draft.scratch.n_words:
         result.append("%scratch")
     if draft.constants.in_pool:
         result.append("%pool")
     return result
+
+
+def least_left(prepared: Prepared, *, is_frugal: bool) -> int:
+    """Return the integer registers that are left at most beside what every draft of a nest keeps in some."""
+    parked = parked_in(prepared, Scratch()) if is_frugal else Parked({}, {})
+    kept = [*_pointers(prepared, parked), *_counters(prepared.nest, parked)]
+    return N_REGISTERS["m"] - LEAST_FREE - len(kept)
+
+
+def _pointers(prepared: Prepared, parked: Parked) -> list[str]:
+    """Return pointers and the count of turns."""
+    nest = prepared.nest
+    last = len(nest.walks) - 1
+    result = [
+        pointer(i) for i in range(len(nest.walks))
+        if i == last or (prepared.levels[i] != ONCE and i not in parked.pointers)
+    ]  # fmt: skip
+    return result if nest.split == "alone" else [*result, "%n"]
+
+
+def _counters(nest: RowNest, parked: Parked) -> list[str]:
+    """Return what counts rows, and how far pointers and indices step."""
+    counted = () if nest.split == "parts" else range(1 if nest.split == "flat" else 0, len(nest.outer))
+    result = [f"%count{j}" for j in counted if j not in parked.counters]
+    if nest.split == "flat":
+        result += ["%todo", "%room"]
+    if nest.outer and nest.split == "columns":
+        result.append("%mine")
+    result += [f"%stride{i}" for i, walk in enumerate(nest.walks) if walk.inner not in (0, 1)]
+    return result + [f"%index{axis}" for axis, _ in nest.axes]
 
 
 def _pin_gaps(draft: Draft, pins: Pins, free: list[int]) -> None:

@@ -124,6 +124,8 @@ def _coordinate(row: float, axis: _Axis, mode: str) -> float:
         return 0.0 if width == 1 else row * (axis.n_in - 1) / (width - 1)
     if mode == "asymmetric":
         return row / axis.scale
+    if mode == "tf_half_pixel_for_nn":
+        return row if axis.scale == 1 else (row + 0.5) / axis.scale
     if mode == "tf_crop_and_resize":
         start, end = axis.roi
         span = (end - start) * (axis.n_in - 1)

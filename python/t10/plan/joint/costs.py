@@ -36,7 +36,7 @@ from t10.plan.assemble import (
 from t10.plan.context import Context
 from t10.plan.joint.edges import Begun, Edge, Part, Saved, begun_by
 from t10.plan.joint.keys import lying_key, view_key
-from t10.plan.joint.states import MOST_CELLS, States
+from t10.plan.joint.states import MOST_CELLS, MOST_DIMS, States
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.buffers import goes_into_its_slot, has_accumulator, result_request, working_requests
 from t10.plan.memory.levels import LevelTable, level_table, operand_slots
@@ -288,7 +288,7 @@ class JointCosts:
     def _edge(self, step: int, number: int, makers: tuple[int, ...]) -> Edge:
         """Return an edge with bounds; one without entries where there would be too many."""
         shape = tuple(len(self.states[maker]) for maker in (*makers, step))
-        if int(np.prod(shape)) > MOST_CELLS:
+        if prod(shape) > MOST_CELLS or len(shape) > MOST_DIMS:
             shape, makers = (shape[-1],), ()
             zeros, known = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
             return Edge(step, number, makers, zeros, known, zeros)

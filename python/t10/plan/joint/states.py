@@ -93,6 +93,8 @@ WISHED_CELLS = 30_000
 """Where a table has more entries, its operators have fewer states if they can."""
 MOST_CELLS = 200_000
 """Largest table counted entry by entry, in some ten seconds; what is larger is priced when a choice is made."""
+MOST_DIMS = 32
+"""Operators that a table has a dim for at most: arrays have few."""
 
 
 def states_of(
