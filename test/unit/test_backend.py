@@ -25,7 +25,7 @@ from t10.random_inputs import random_inputs
 from t10.sim.plan_level import simulate
 
 MODELS = Path(__file__).parents[2] / "examples" / "models"
-TIGHT = load_chip("test-4:reserved_bytes=1024")
+TIGHT = load_chip("test-4:reserved_bytes=768")
 
 
 def check_one_memory(plan: ModulePlan, program: DeviceProgram) -> None:
@@ -47,7 +47,7 @@ def test_data_moves_up_to_make_room_for_the_program() -> None:
     assert alone.plan.reserved_bytes == TIGHT.reserved_bytes < beside.plan.reserved_bytes
     check_one_memory(beside.plan, lowered(beside).program)
     assert not verify_module(beside.plan, TIGHT)
-    with pytest.raises(InfeasiblePlanError, match="the chip reserves 1,024"):
+    with pytest.raises(InfeasiblePlanError, match="the chip reserves 768"):
         lowered(alone)
     inputs = random_inputs(beside.plan.graph, seed=0)
     before = alone.run(inputs)
