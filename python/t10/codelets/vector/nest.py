@@ -248,10 +248,10 @@ class Rows:
         return None if self.axes or n_points > MOST_ALONE else self._nest("alone", n_points, [])
 
     def parts(self) -> RowNest | None:
-        """Return a few rows in parts, no more than there are workers; None where there are one or too many of them."""
+        """Return a few rows in parts, no more than there are workers; None where there are too many of them."""
         n_rows, inner, output = prod(axis.extent for axis in self.axes), self.inner, self.operands[-1]
         is_indexed = any(op.opcode == "index" for op in self.function.ops)
-        if not 1 < n_rows <= N_WORKERS or is_indexed or not _has_whole_words(output, self.axes):
+        if n_rows > N_WORKERS or is_indexed or not _has_whole_words(output, self.axes):
             return None
         per_row = N_WORKERS // n_rows
         points = _rounded(-(-inner.extent // per_row), ROW_UNIT) if per_row > 1 else inner.extent

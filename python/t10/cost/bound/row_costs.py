@@ -48,7 +48,7 @@ LEAST_START, LEAST_ROW = 10, 1
 MOST_SUBSET = 2
 """Of more loops around rows, as many are asked about at once."""
 LESS_IN_PARTS = 3
-"""Slots by which a worker's part of a row is found sooner than its columns of a single one."""
+"""Slots by which a worker's part of a row is found sooner than its columns."""
 PART_POINTS = 2
 """Extents of the loops around rows that are asked about in parts."""
 ANOTHER_START = 4
@@ -157,8 +157,8 @@ def _without_strides(costs: RowCosts, single: RowCosts) -> RowCosts:
         return costs
     return replace(
         costs,
-        part=min(costs.part, single.one - LESS_IN_PARTS),
-        part_left=min(costs.part_left, single.one_left - LESS_IN_PARTS),
+        part=min(costs.part, single.one),
+        part_left=min(costs.part_left, single.one_left),
         part_whole=min(costs.part_whole, single.whole),
     )
 
@@ -279,7 +279,7 @@ def _aligned_row(one: Map, costs: RowCosts) -> dict[str, Column]:
     start, row, _ = _overheads(way, cut[0])
     single = len(way.single) + _longer(way.draft.tail.instructions) + 1
     pair = 2 * single if one.lanes == QUAD else costs.pair
-    left = max(start + row - len(way.single) - 2, 0)
+    left = max(start - LESS_IN_PARTS + row - len(way.single) - 2, 0)
     point = _nest(one, (1,) * len(one.extents), "columns")
     alone = None if point is None else _way(point)
     if point is None or alone is None or alone.draft.tail is None:
@@ -302,6 +302,7 @@ def _single_row(one: Map, axis: int) -> RowCosts:
             raise Unselectable("no row of elements apart")
         other = _overheads(_way(strided), strided[0])
         start, row = min((start, row), other[:2], key=sum)
+    start -= LESS_IN_PARTS
     return replace(costs, one=start + row, one_left=max(start + row - fill, 0))
 
 
