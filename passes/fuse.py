@@ -18,6 +18,7 @@ from t10.passes.fusion.arguments import drop_arguments
 from t10.passes.fusion.block_weights import block_weights
 from t10.passes.fusion.copies import copy_turned
 from t10.passes.fusion.demands import target_of
+from t10.passes.fusion.gates import halve_gates
 from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_alike import join_alike
 from t10.passes.fusion.join_products import join_products
@@ -235,6 +236,7 @@ def fuse_function(
     else:
         merge_rounding(graph)
     graph.remove_dead()
+    halve_gates(graph)
     if joins:
         stay_wide(graph)
         # `auto` has promised a bound that sums of small values, behind such a division, may exceed.

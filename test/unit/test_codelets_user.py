@@ -420,6 +420,7 @@ def test_an_expression_has_the_value(text: int | str, value: int) -> None:
         ({"where": ["i.j"]}, "where: 'i.j': there is no 'i.j'"),
         ({"body": "arith.addf(x, z)"}, "there is no input 'z', expected one of x, y"),
         ({"body": "numpy.add(x, y)"}, "'numpy.add' is not an operation of arith or math"),
+        ({"body": "arith.adf(x, y)"}, r"'arith.adf' is not an operation .* \(did you mean arith.addf\?\)"),
         ({"body": "arith.addf(x"}, "is not an expression"),
         ({"body": "[x]"}, r"'\[x\]' is not allowed here"),
         ({"combine": "sum"}, "combines if and only if it has a reduction axis"),
@@ -458,6 +459,23 @@ def test_two_codelets_cannot_have_one_name(tmp_path: Path) -> None:
 def test_a_number_that_does_not_fit_its_field_is_refused(tmp_path: Path) -> None:
     (family,) = load_families([write(tmp_path, fields=[{"name": "a", "value": "i - 100"}])])
     with pytest.raises(InputError, match="field a is -92, which is no u32"):
+        family.compile(add_task(8))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scratch_bytes": -4}, r"scratch_bytes is -4 \(expected whole bytes, 0 to"),
+        ({"scratch_bytes": "4 - 100 * i"}, "scratch_bytes is -796"),
+        ({"scratch_bytes": 64, "fields": [{"name": "s", "scratch": -64}]}, "field s is -64"),
+        ({"scratch_bytes": 64, "fields": [{"name": "s", "scratch": 65}]}, "expected whole bytes, 0 to 64"),
+    ],
+)
+def test_scratch_memory_is_bytes_that_there_are(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    (family,) = load_families([write(tmp_path, **changes)])
+    with pytest.raises(InputError, match=message):
         family.compile(add_task(8))
 
 

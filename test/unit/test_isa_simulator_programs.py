@@ -382,6 +382,24 @@ def test_what_cannot_be_executed_traps_and_says_where(text: str, cause: str, wor
     assert trap.pc == bench.machine.image.base_address + 12 + 4 * text.count("\n")
 
 
+@pytest.mark.parametrize("is_counting", [False, True])
+@pytest.mark.parametrize("last", ["nop", "{ nop ; fnop }", "add $m0, $m0, 1", "bri .Lon\n.Lon: fnop"])
+@pytest.mark.parametrize("behind", ["", ".long 7\n"])
+def test_code_that_runs_on_into_what_is_none_traps(last: str, behind: str, *, is_counting: bool) -> None:
+    bench = Bench(f"ENTRY: setzi $m0, 4\n {last}\n{behind}", is_counting=is_counting)
+    trap = bench.trap()
+    assert (trap.cause, trap.exit_code) == ("INVALID_PC", 6)
+    assert "control runs on into what is no instruction" in str(trap)
+
+
+def test_a_supervisor_and_traced_workers_that_run_on_trap() -> None:
+    traced = Bench("ENTRY: setzi $m0, 4\n nop\n")
+    traced.machine.set_trace(lambda _: None)
+    supervisor = Bench(".supervisor\nENTRY: setzi $m0, 4\n")
+    for bench, kind in ((traced, "multi"), (supervisor, "supervisor")):
+        assert bench.trap(kind=kind).cause == "INVALID_PC"
+
+
 def test_an_endless_loop_ends_at_the_limit() -> None:
     bench = Bench("ENTRY: bri ENTRY\n")
     bench.machine.set_options(cycle_limit=1000)

@@ -64,6 +64,16 @@ CONVERSIONS = frozenset(
     }
     | {"arith.index_cast", "arith.index_castui", "arith.fptosi", "arith.fptoui", "arith.bitcast"}
 )
+OPERATIONS = frozenset({*FLOAT_OPS, *WRAPPING, *BITWISE}) | CONVERSIONS | frozenset(
+    f"{dialect}.{name}"
+    for dialect, names in (
+        ("arith", "ceildivsi cmpf cmpi divsi divui floordivsi maxsi maxui minsi minui remsi remui"),
+        ("arith", "select shli shrsi shrui"),
+        ("math", "absi ipowi isfinite isinf isnan rsqrt"),
+    )
+    for name in names.split()
+)  # fmt: skip
+"""All operations that codelets know."""
 
 
 @dataclass(frozen=True, slots=True)

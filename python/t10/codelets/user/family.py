@@ -24,10 +24,12 @@ from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes
 from t10.core.scalar import ScalarFunction
 from t10.core.task import Task, TaskOperand
-from t10.core.tile import N_WORKERS
+from t10.core.tile import ADDRESS_BITS, N_WORKERS
 from t10.errors import InputError
 
 ANY = "any"
+MOST_SCRATCH_BYTES = 1 << ADDRESS_BITS
+"""More than a tile has."""
 WORD_BYTES = 4
 SCRATCH_ALIGN = 8
 _NAME = "%NAME%"
@@ -67,8 +69,8 @@ class UserFamily:
             return None
         numbers, operands = chosen
         declared = self.declaration
-        words = tuple(self._word(each, numbers, operands) for each in declared.fields)
-        scratch = int(self._number(declared.scratch_bytes, numbers, "scratch_bytes"))
+        scratch = self._bytes(declared.scratch_bytes, numbers, "scratch_bytes", MOST_SCRATCH_BYTES)
+        words = tuple(self._word(each, numbers, operands, scratch) for each in declared.fields)
         fields = tuple(self._field(each) for each in declared.fields)
         pointed = {each.pointer: each.name for each in declared.fields if each.pointer is not None}
         codelet = Codelet(
@@ -160,13 +162,23 @@ class UserFamily:
     def _number(self, text: int | str, numbers: dict[str, Number], what: str) -> Number:
         return evaluated(text, numbers, f"{self.source}: codelet {self.declaration.name}: {what}")
 
-    def _word(self, declared: FieldDeclaration, numbers: dict[str, Number], operands: dict[str, int]) -> Word:
-        """Return the word of a field."""
+    def _bytes(self, text: int | str, numbers: dict[str, Number], what: str, most: int) -> int:
+        """Return a number of bytes; raises `InputError` for one that is none or too large."""
+        found = self._number(text, numbers, what)
+        if int(found) != found or not 0 <= found <= most:
+            where = f"{self.source}: codelet {self.declaration.name}"
+            raise InputError(f"{where}: {what} is {found} (expected whole bytes, 0 to {most:,})")
+        return int(found)
+
+    def _word(
+        self, declared: FieldDeclaration, numbers: dict[str, Number], operands: dict[str, int], scratch: int
+    ) -> Word:
+        """Return the word of a field; offsets are into `scratch` bytes."""
         if declared.pointer is not None:
             return Pointer(operands[declared.pointer])
         what = f"field {declared.name}"
         if declared.scratch is not None:
-            return Scratch(int(self._number(declared.scratch, numbers, what)))
+            return Scratch(self._bytes(declared.scratch, numbers, what, scratch))
         value = self._number(declared.value or 0, numbers, what)
         if declared.type == "f32":
             return float(value)

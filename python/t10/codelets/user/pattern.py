@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 
+from t10.codelets.cpp_reference import OPERATIONS
 from t10.core.scalar import ScalarFunction, ScalarOp, parse_constant
 from t10.errors import InputError
 
@@ -104,8 +106,10 @@ def _pattern(node: ast.expr, inputs: tuple[str, ...]) -> Pattern:
         if len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
             raise ValueError("const takes the name that the constant gets")
         return Pattern(captured=node.args[0].id)
-    if opcode.split(".")[0] not in ("arith", "math"):
-        raise ValueError(f"'{opcode}' is not an operation of arith or math")
+    if opcode not in OPERATIONS:
+        near = get_close_matches(opcode, sorted(OPERATIONS), 1)
+        known = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f"'{opcode}' is not an operation of arith or math that codelets know{known}")
     dtype = ""
     for keyword in node.keywords:
         if keyword.arg != "dtype" or not isinstance(keyword.value, ast.Constant):

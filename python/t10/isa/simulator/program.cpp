@@ -11,6 +11,10 @@ namespace {
              std::string(kForms[operands[0]].mnemonic) + " is not simulated: the reference leaves its effect open");
 }
 
+[[noreturn]] void no_instruction(Context&, const std::int32_t*) {
+  throw Trap(Cause::kInvalidPc, "control runs on into what is no instruction");
+}
+
 [[noreturn]] void writes_twice(Context&, const std::int32_t* operands) {
   throw Trap(Cause::kInvalidOperation, std::string(kForms[operands[0]].mnemonic) + " writes one register twice");
 }
@@ -94,12 +98,21 @@ Program::Program(Word base, const std::int32_t* words, const std::int32_t* lines
         entries_[i - 1].words = 2;
         entries_[i - 1].slots = 2;
         break;
-      case kData: data_.emplace_back(base + 4 * Word(i), Word(row[2])); break;
+      case kData:
+        data_.emplace_back(base + 4 * Word(i), Word(row[2]));
+        forbid(entries_[i]);
+        break;
       case kAux: break;
       default: throw std::invalid_argument("unknown kind of word " + std::to_string(row[0]));
     }
   }
+  forbid(entries_[n]);
   check_repeats();
+}
+
+void Program::forbid(Entry& entry) {
+  entry.main = no_instruction;
+  entry.is_control = true;
 }
 
 void Program::decode(std::size_t i, const std::int32_t* row, bool is_aux_half) {

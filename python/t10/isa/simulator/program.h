@@ -96,6 +96,8 @@ class Program {
 
  private:
   void decode(std::size_t i, const std::int32_t* row, bool is_aux_half);
+  // Lets what is no instruction end a run that gets there.
+  static void forbid(Entry& entry);
   void check_repeats();
 
   Word base_;
