@@ -211,6 +211,8 @@ class OperatorOp(RTensor.Operation, name="operator", traits=[Pure]):
         """Check that there is a root and that what is yielded is the result."""
         block = self.body.blocks[0]
         if is_expanded(self.operation):
+            if not self.op_name.value:
+                raise Invalid("op_name is empty, expected a name: buffers and exchanges have it")
             check_region(self.operation)
             return
         names = [op.operation.name for op in block.operations]

@@ -487,3 +487,32 @@ func.func @f(%x: tensor<4xf16>) -> tensor<4xf16> {
   %z = tensor.empty() : tensor<4xf16>
   return %y : tensor<4xf16>
 }
+
+// -----
+
+#map = affine_map<(d0, d1, d2) -> (d0, d1)>
+#map1 = affine_map<(d0, d1, d2) -> (d0, d2)>
+#map2 = affine_map<(d0, d1, d2) -> (d1, d2)>
+#grid = #rtensor.grid<{core_order = [0], f_op = [4, 1, 1], lengths = [1, 4, 8], loop_order = [], phases = [[], [], []], steps = [1, 1, 1]}>
+#layout = #rtensor.layout<#grid, {fs = [4, 1], ft = [1, 1], map = #map, rp = [0, 0]}>
+#layout1 = #rtensor.layout<#grid, {fs = [4, 1], ft = [1, 1], map = #map1, rp = [0, 0]}>
+#layout2 = #rtensor.layout<#grid, {fs = [1, 1], ft = [1, 1], map = #map2, rp = [0, 0]}>
+  func.func @main(%arg0: tensor<4x8xf32>, %arg1: tensor<4x8xf32> {t10.order = array<i64: 1, 0>, t10.weight}) -> tensor<4x4xf32, #layout> {
+    %0 = "rtensor.resident"(%arg0) : (tensor<4x8xf32>) -> tensor<4x8xf32, #layout1>
+    %1 = "rtensor.resident"(%arg1) : (tensor<4x8xf32>) -> tensor<4x8xf32, #layout2>
+    // expected-error@below {{op_name is empty, expected a name: buffers and exchanges have it}}
+    %2 = "rtensor.operator"() ({
+      %3 = "rtensor.fill"() {combine = "sum"} : () -> tensor<4x4xf32, #layout>
+      %4 = "rtensor.sub_task"(%3) ({
+        %5 = linalg.generic {indexing_maps = [#map1, #map2, #map], iterator_types = ["parallel", "parallel", "reduction"]} ins(%0, %1 : tensor<4x8xf32, #layout1>, tensor<4x8xf32, #layout2>) outs(%3 : tensor<4x4xf32, #layout>) {
+        ^bb0(%in: f32, %in_0: f32, %out: f32):
+          %6 = arith.mulf %in, %in_0 : f32
+          %7 = arith.addf %out, %6 : f32
+          linalg.yield %7 : f32
+        } -> tensor<4x4xf32, #layout>
+        "rtensor.yield"(%5) : (tensor<4x4xf32, #layout>) -> ()
+      }) : (tensor<4x4xf32, #layout>) -> tensor<4x4xf32, #layout>
+      "rtensor.yield"(%4) : (tensor<4x4xf32, #layout>) -> ()
+    }) {kind = "contraction", op_name = ""} : () -> tensor<4x4xf32, #layout>
+    return %2 : tensor<4x4xf32, #layout>
+  }

@@ -224,3 +224,14 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
     number = rng.choice([0, 1, -1, 7, 5000, 2**31 - 1, -(2**31)])
     put = rng.randbytes(1) if kind == 2 else number.to_bytes(4, "little", signed=True)
     return data[:at] + put + data[at + len(put) :]
+
+
+@pytest.mark.parametrize("engine", ["iss", "poplar-host"])
+@pytest.mark.parametrize("count", [0, -5])
+def test_rows_of_tables_that_name_nothing_are_found(runs: Runs, folder: Path, engine: str, count: int) -> None:
+    path = folder / "program/tables.bin"
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-4] + count.to_bytes(4, "little", signed=True))
+    take_as_it_is(folder)
+    assert runs(folder, engine)[0] == BAD_INPUT
+    assert "slots" in runs.said

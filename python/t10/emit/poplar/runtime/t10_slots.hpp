@@ -34,12 +34,14 @@ void for_each_slot(Span table, std::size_t n_slots, std::size_t n_elements, cons
   const std::int32_t *slot_step = table.begin() + 1, *element_step = table.begin() + 4;
   std::size_t n_left = n_slots; // a slot is named once
   for (const std::int32_t *row = table.begin() + 7; row != table.end(); row += 5) {
+    if (row[2] < 1 || row[3] < 1 || row[4] < 1)
+      throw FileError("tables.bin: a row of a slot table names no slots");
     for (std::int64_t k = 0; k < row[4]; ++k) {
       for (std::int64_t j = 0; j < row[3]; ++j) {
         std::int64_t slot = row[0] + k * slot_step[2] + j * slot_step[1];
         std::int64_t element = row[1] + k * element_step[2] + j * element_step[1];
         const auto length = static_cast<std::size_t>(row[2]);
-        if (row[2] < 1 || length > n_left)
+        if (length > n_left)
           throw FileError("tables.bin: a slot table names more slots than there are: " + std::to_string(n_slots));
         n_left -= length;
         check_slot(slot, n_slots, element, n_elements);
