@@ -228,7 +228,9 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 @pytest.mark.parametrize("engine", ["iss", "poplar-host"])
 @pytest.mark.parametrize("count", [0, -5])
-def test_rows_of_tables_that_name_nothing_are_found(runs: Runs, folder: Path, engine: str, count: int) -> None:
+def test_rows_of_tables_that_name_nothing_are_found(
+    runs: Runs, folder: Path, engine: str, count: int
+) -> None:
     path = folder / "program/tables.bin"
     kept = path.read_bytes()
     path.write_bytes(kept[:-4] + count.to_bytes(4, "little", signed=True))
