@@ -132,6 +132,8 @@ def make(name: str, options: str = "") -> Pass:
         if known is None:
             expected = ", ".join(each.replace("_", "-") for each in declared) or "none"
             raise PassOptionError(f"pass {name} has no option '{key}' (expected one of: {expected})")
+        if known.name in values:
+            raise PassOptionError(f"pass {name} has option '{key}' twice (expected once)")
         values[known.name] = _value(name, known, text)
     return cls(**values)
 

@@ -111,6 +111,7 @@ def test_two_packages_of_one_name_are_refused(tmp_path: Path) -> None:
 WRONG = """
 from dataclasses import dataclass
 from typing import ClassVar
+from t10.dialect.mlir import ir
 from t10.passes.registry import Pass
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,18 @@ class Leaves(Pass):
     name: ClassVar[str] = "wrong-leaves"
     def apply(self, module):
         raise SystemExit(0)
+
+@dataclass(frozen=True, slots=True)
+class Breaks(Pass):
+    \"\"\"Leaves a function that takes nothing.\"\"\"
+    name: ClassVar[str] = "wrong-breaks"
+    def apply(self, module):
+        for function in module.body.operations:
+            nothing = ir.FunctionType.get([], [])
+            function.attributes["function_type"] = ir.TypeAttr.get(nothing)
 """
 ENTRIES = """[t10.passes]
+wrong-breaks = wrong:Breaks
 wrong-circle = wrong:Circle
 wrong-leaves = wrong:Leaves
 wrong-name = wrong:Nothing
@@ -149,6 +160,9 @@ def test_wrong_passes_are_named_and_take_nothing_else_down(tmp_path: Path) -> No
     leaves = installed.run("t10-opt", "--wrong-leaves", "product.mlir", "-o", "out.mlir")
     assert leaves.returncode == 70
     assert "internal error in pass wrong-leaves: SystemExit: 0" in leaves.stderr
+    breaks = installed.run("t10-opt", "--wrong-breaks", "product.mlir", "-o", "out.mlir")
+    assert breaks.returncode == 70
+    assert "internal error in pass wrong-breaks: MLIR refuses what it makes" in breaks.stderr
     listed = installed.run("t10-opt", "--list-passes")
     assert listed.returncode == 0
     assert "wrong-circle              Needs itself." in listed.stdout

@@ -149,6 +149,7 @@ def test_prerequisites_show_up_among_printed_passes(run: Run) -> None:
     [
         ("chips=x", "pass t10-test-first has no option 'chips' (expected one of: chip, weights)"),
         ("weights=1,x", "option weights of pass t10-test-first is '1,x', expected tuple[int, ...]"),
+        ("chip=x chip=y", "pass t10-test-first has option 'chip' twice (expected once)"),
         ("chip=x =", "cannot read '=' in the options of pass t10-test-first"),
     ],
 )

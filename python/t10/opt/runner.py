@@ -222,7 +222,10 @@ class Runner:
         except ir.MLIRError as error:
             self._diagnostics.add_exception(error)
             self._printer.after_failure(title, pass_.name, module)
-            raise RunFailed(EXIT_INTERNAL) from None
+            raise T10Error(
+                f"internal error in pass {pass_.name}: MLIR refuses what it makes (see above)",
+                hint="a pass of another package: report it there; one of ours: please report it",
+            ) from None
         except (Exception, SystemExit) as error:
             self._printer.after_failure(title, pass_.name, module)
             if isinstance(error, UNDECODABLE) and self._is_as_given:
