@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from t10.chip import DEFAULT_CHIP, ChipSpec, load_chip
@@ -216,11 +217,7 @@ def fuse_function(
 
     graph = read_function(function)
     graph.remove_dead()
-
-    def rounds_parts(nest: Nest) -> bool:
-        is_one = kind_of(nest) in ("contraction", "convolution") and is_product(nest)
-        return is_one and partials.rounds_parts(n_rows_each(graph, nest))
-
+    rounds_parts = partial(_rounds_parts, partials, graph)
     mark_products(graph, lambda nest: is_narrow(nest) or rounds_parts(nest))
     fold_views(graph)
     with function.location:
@@ -254,6 +251,12 @@ def fuse_function(
         write_function(function, graph)
         drop_arguments(function, dead)
         update_signature(function)
+
+
+def _rounds_parts(partials: Partials, graph: FusionGraph, nest: Nest) -> bool:
+    """Return whether parts of a product's sums are rounded before they are added."""
+    is_one = kind_of(nest) in ("contraction", "convolution") and is_product(nest)
+    return is_one and partials.rounds_parts(n_rows_each(graph, nest))
 
 
 def _store(function: Any, graph: FusionGraph, chip: ChipSpec, padded: Partials | None) -> None:

@@ -22,7 +22,13 @@ def legalize(model: Any) -> None:
     replace_all(graph.node, nodes)
 
 
-def drop_empty_axes(model: Any) -> None:
+def drop_misread_inputs(model: Any) -> None:
+    """Drop, in place, inputs that ONNX's shape inference reads otherwise than ONNX Runtime."""
+    _drop_empty_axes(model)
+    _drop_splits_into_ones(model)
+
+
+def _drop_empty_axes(model: Any) -> None:
     """Drop, in place, axes of a Squeeze that are none: ONNX Runtime takes out all dims of extent 1, inference none."""
     empty = {tensor.name for tensor in model.graph.initializer if list(tensor.dims) == [0]}
     for node in model.graph.node:
@@ -33,7 +39,7 @@ def drop_empty_axes(model: Any) -> None:
             del node.input[1:]
 
 
-def drop_splits_into_ones(model: Any) -> None:
+def _drop_splits_into_ones(model: Any) -> None:
     """Drop, in place, that parts of a SplitToSequence have one element: then `keepdims` counts, as in ONNX Runtime."""
     ones = {tensor.name for tensor in model.graph.initializer if _is_one(tensor)}
     for node in model.graph.node:

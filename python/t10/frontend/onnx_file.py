@@ -31,7 +31,7 @@ from t10.frontend.fold import fold_constants
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.im2col import use_convolutions
-from t10.frontend.legalize import drop_absent_inputs, drop_empty_axes, drop_splits_into_ones, legalize
+from t10.frontend.legalize import drop_absent_inputs, drop_misread_inputs, legalize
 from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.narrow_types import widen_types
@@ -182,8 +182,7 @@ def _prepared(
     set_shapes(model, shapes or {})
     fix_inputs(model, constants or {})
     check_reach(model, source)
-    drop_empty_axes(model)
-    drop_splits_into_ones(model)
+    drop_misread_inputs(model)
     use_convolutions(model, source)
     load_external(model, folder, weights, own)
     lift_weights(model, weights)
