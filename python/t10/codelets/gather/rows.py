@@ -7,8 +7,10 @@ out[i, :] = table[index[i], :]        (or += where the task is not initial)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import gcd
+from functools import partial
+from math import gcd, prod
 
 from t10.codelets.body.expand import expand
 from t10.codelets.loops.picking import inputs_read, picked_axes
@@ -27,6 +29,8 @@ MOVES = frozenset(
     {"const", "arith.addi", "arith.subi", "arith.cmpi", "arith.select", "arith.index_cast", "arith.extsi"}
 )
 """Operations of index functions that count from the end where an index is negative."""
+ROW_SLOTS, LOOP_SLOTS = 18, 8
+"""About what a row takes beside its accesses, and a loop over rows once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +102,37 @@ def _planned(task: Task, rows: list[Level], column: Level, table: int, axis: int
     nest = tuple(_scaled(level, table, unit, size) for level in rows)
     n_accesses, has_rest = column.extent * size // access, bool(column.extent * size % access)
     pieces = gcd(n_accesses, N_WORKERS) if _is_uneven(nest) and not has_rest else 1
-    lanes = access // unit
-    inner = Level(
-        column.axis, n_accesses // pieces * lanes, _only(len(task.operands), table, 1), is_reduction=True
-    )
-    if pieces > 1:
-        stride = _only(len(task.operands), table, inner.extent)
-        nest = (*nest, Level(column.axis, pieces, stride, is_reduction=False))
+    moving = partial(_only, len(task.operands), table)
+    ways = [_shape(nest, column, n_accesses, access // unit, n, moving) for n in sorted({1, pieces})]
+    shape = min(ways, key=partial(_slots, DOUBLE // access))
+    return RowLookup(task, words, shape, table, task.selectors[0], access, has_rest, is_added)
+
+
+def _shape(
+    rows: tuple[Level, ...],
+    column: Level,
+    n_accesses: int,
+    lanes: int,
+    pieces: int,
+    moving: Callable[[int], tuple[int, ...]],
+) -> Shape:
+    """Return the loops of a look-up whose rows are cut in pieces; `moving` gives strides of what is copied."""
+    inner = Level(column.axis, n_accesses // pieces * lanes, moving(1), is_reduction=True)
+    piece = Level(column.axis, pieces, moving(inner.extent), is_reduction=False)
+    nest = (*rows, piece) if pieces > 1 else rows
     share = split_any(nest)
     if share.level is not None:
         nest = (nest[share.level], *(level for i, level in enumerate(nest) if i != share.level))
         share = replace(share, level=0)
-    shape = Shape("rows", lanes, nest, (), inner, n_accesses // pieces, 0, share)
-    return RowLookup(task, words, shape, table, task.selectors[0], access, has_rest, is_added)
+    return Shape("rows", lanes, nest, (), inner, n_accesses // pieces, 0, share)
+
+
+def _slots(per_access: int, shape: Shape) -> int:
+    """Return about how many slots the busiest worker takes."""
+    n_rows = prod(level.extent for level in shape.parallel)
+    if shape.share.level is not None:
+        n_rows = n_rows // shape.parallel[0].extent * shape.most_shared
+    return n_rows * (ROW_SLOTS + per_access * shape.steps) + (0 if shape.is_once else LOOP_SLOTS)
 
 
 def _is_uneven(rows: tuple[Level, ...]) -> bool:

@@ -67,8 +67,7 @@ def gather_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool) -> tuple[C
     cut = cut - chosen(accesses // pieces == 1, share * SINGLE, 0)
     # Rows of several axes may be one loop or more.
     longest = reduce(np.maximum, [boxes[:, axis] for axis in roles.rows])
-    may_be_cut = chosen(longest < FEW_ROWS, np.minimum(whole, cut), whole)
-    least = chosen(rows < FEW_ROWS, cut, may_be_cut)
+    least = chosen(np.minimum(longest, rows) < FEW_ROWS, np.minimum(whole, cut), whole)
     if len(roles.run) > 1 and not is_whole:
         # In longer windows rows may be shorter, and more.
         loose = np.minimum(start, alone) + -(-(rows * accesses) // N_WORKERS) * access
