@@ -13,7 +13,14 @@ from t10.codelets.body.select import Unselectable
 from t10.codelets.body.virtual import Instruction, Operand, Placement, Register, physical
 from t10.codelets.reduce.control import Control
 from t10.codelets.reduce.finish import PART_TYPES, Finish
-from t10.codelets.reduce.schedule import Bundle, Registers, stage_bundles, stage_instructions, straight
+from t10.codelets.reduce.schedule import (
+    Bundle,
+    Registers,
+    bank_places,
+    stage_bundles,
+    stage_instructions,
+    straight,
+)
 from t10.codelets.reduce.stores import store_half, store_in_word, store_part, store_rest
 
 Write = Callable[[], None]
@@ -45,8 +52,8 @@ class OutputWriter:
         if pipeline is None:
             return self._at_once([*begin, *inner, *end])
         first = self._straight(begin)
-        epilogue = stage_instructions(pipeline, 1)
         try:
+            epilogue = stage_instructions(pipeline, 1, self.registers.pinned)
             closing = self._ending([*epilogue, *inner, *end], self._within(pipeline))
         except Unselectable:
             closing = self._ending([*inner, *end], self.registers)
@@ -114,14 +121,14 @@ class OutputWriter:
         return straight(instructions, self.registers.free, self.registers.pinned)[0]
 
     def _within(self, pipeline: Pipeline) -> Registers:
-        """Return the registers where those of a pipelined loop are still in use."""
+        """Return the registers where those of a pipelined loop are still in use, as parts of banks."""
         placement = pipeline.placement
         taken = {(r.file, first + i) for r, first in placement.items() for i in range(r.width)}
         free = {
             "a": tuple(a for a in self.registers.free["a"] if ("a", a) not in taken),
             "m": tuple(m for m in self.registers.free["m"] if ("m", m) not in taken),
         }
-        return Registers({"a": free["a"], "m": free["m"]}, placement)
+        return Registers({"a": free["a"], "m": free["m"]}, {**self.registers.pinned, **bank_places()})
 
     def _ending(self, instructions: Sequence[Instruction], registers: Registers) -> Write:
         """Return what writes straight code that ends with the results, and stores those."""
