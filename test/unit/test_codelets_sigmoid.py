@@ -101,3 +101,33 @@ def test_gelu_of_f32_has_digits_on_both_sides(function: Callable[[FunctionBuilde
     assert "f32sigm" in assembly
     expected = exactly(X, function)
     np.testing.assert_allclose(run.found, expected, rtol=2e-6, atol=3e-7)
+
+
+def steep(b: FunctionBuilder, x: int) -> int:
+    return b.op("math.tanh", b.scale(x, 40000.0))
+
+
+def cancelling(b: FunctionBuilder, x: int) -> int:
+    negative = b.op("arith.negf", x)
+    almost = b.scale(negative, 0.79)
+    return b.op("math.tanh", b.add(b.scale(x, 0.8), almost))
+
+
+@pytest.mark.parametrize("function", [steep, cancelling])
+def test_doubling_does_not_overflow(function: Callable[[FunctionBuilder, int], int]) -> None:
+    b = FunctionBuilder(("f16",))
+    body = b.function(b.scale(b.shift(function(b, 0), 1.0), 0.5))
+    x = np.array([0, 1, -1, 60000, -60000, 50000, 0.5, 30000], np.float16)
+    operand = TaskOperand("f16", (1,), 8)
+    task = Task((len(x),), (operand,), operand, "none", body)
+    run_task(task, compile_task(task), inputs=[x]).check(rtol=2e-3, atol=2e-3)
+
+
+def test_squares_of_squares_are_looked_at_once() -> None:
+    b = FunctionBuilder(("f32",))
+    u = 0
+    for _ in range(60):
+        u = b.multiply(u, u)
+    body = b.function(b.scale(b.shift(b.op("math.tanh", u), 1.0), 0.5))
+    operand = TaskOperand("f32", (1,), 8)
+    assert compile_task(Task((8,), (operand,), operand, "none", body)) is not None

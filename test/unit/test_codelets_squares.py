@@ -57,6 +57,34 @@ def test_products_of_words_are_right(rows: int, n: int, body: ScalarFunction) ->
     assert ("f32v2mac" in assembly) == (n >= 8)
 
 
+def mixed(*ops: tuple[str, tuple[int, ...]]) -> ScalarFunction:
+    """Return a function of an f32 and an f16, which is value 2 once it is widened."""
+    made = tuple(ScalarOp(opcode, operands, "f32") for opcode, operands in (("arith.extf", (1,)), *ops))
+    return ScalarFunction(2, made, 1 + len(made))
+
+
+MIXED = {
+    "x z": mixed(("arith.mulf", (0, 2))),
+    "(x + z)^2": mixed(("arith.addf", (0, 2)), ("arith.mulf", (3, 3))),
+    "(x + z) z": mixed(("arith.addf", (0, 2)), ("arith.mulf", (3, 2))),
+    "(x + z) x": mixed(("arith.addf", (0, 2)), ("arith.mulf", (3, 0))),
+    "|x + z|^2": mixed(("arith.addf", (0, 2)), ("math.absf", (3,)), ("arith.mulf", (4, 4))),
+    "x e^z": mixed(("math.exp", (2,)), ("arith.mulf", (0, 3))),
+}
+
+
+@pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
+@pytest.mark.parametrize("n", [16, 20, 64, 65, 130])
+@pytest.mark.parametrize("rows", [1, 6, 7, 24])
+def test_values_of_two_sizes_keep_their_registers_behind_the_loop(
+    rows: int, n: int, body: ScalarFunction
+) -> None:
+    """Values share registers in the loop; what is left of it behind is another schedule of the same."""
+    inputs = tuple(TaskOperand(dtype, (-(-n // 4) * 4, 1), 8) for dtype in ("f32", "f16"))
+    run, _ = ran(Task((rows, n), inputs, TaskOperand("f32", (1, 0), 8), "sum", body, (1,)))
+    run.check(rtol=1e-4, atol=1e-4 * n)
+
+
 def test_four_squares_take_five_slots() -> None:
     short, long = (ran(distances(12, n))[0].cycles for n in (64, 64 + 4 * 50))
     assert long - short == 2 * 6 * 5 * 50

@@ -467,6 +467,8 @@ def test_a_number_that_does_not_fit_its_field_is_refused(tmp_path: Path) -> None
     [
         ({"scratch_bytes": -4}, r"scratch_bytes is -4 \(expected whole bytes, 0 to"),
         ({"scratch_bytes": "4 - 100 * i"}, "scratch_bytes is -796"),
+        ({"scratch_bytes": "1e400"}, "scratch_bytes is inf"),
+        ({"scratch_bytes": "1e400 - 1e400"}, "scratch_bytes is nan"),
         ({"scratch_bytes": 64, "fields": [{"name": "s", "scratch": -64}]}, "field s is -64"),
         ({"scratch_bytes": 64, "fields": [{"name": "s", "scratch": 65}]}, "expected whole bytes, 0 to 64"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from t10.frontend.protobuf_fields import replace_all
+from t10.frontend.protobuf_fields import all_nodes, replace_all
 from t10.frontend.read_names import names_read
 
 
@@ -41,24 +41,29 @@ def _drop_empty_axes(model: Any) -> None:
 
 def _drop_splits_into_ones(model: Any) -> None:
     """Drop, in place, that parts of a SplitToSequence have one element: then `keepdims` counts, as in ONNX Runtime."""
+    bodies = (model.graph.node, *(function.node for function in model.functions))
+    nodes = [node for body in bodies for node in all_nodes(body)]
+    splits = [node for node in nodes if node.op_type == "SplitToSequence" and _drops_axis(node)]
+    if not splits:
+        return
     ones = {tensor.name for tensor in model.graph.initializer if _is_one(tensor)}
-    for node in model.graph.node:
-        attributes = {each.name: each for each in node.attribute}
-        if node.op_type == "Constant":
-            is_one = any(
-                _is_one(each.t) or (name, each.i) == ("value_int", 1) for name, each in attributes.items()
-            )
-            ones.update(node.output if is_one else ())
-        drops = (
-            node.op_type == "SplitToSequence" and "keepdims" in attributes and not attributes["keepdims"].i
-        )
-        if drops and len(node.input) > 1 and node.input[1] in ones:
+    for node in (node for node in nodes if node.op_type == "Constant"):
+        if any(_is_one(each.t) or (each.name, each.i) == ("value_int", 1) for each in node.attribute):
+            ones.update(node.output)
+    for node in splits:
+        if len(node.input) > 1 and node.input[1] in ones:
             del node.input[1:]
 
 
+def _drops_axis(node: Any) -> bool:
+    return any(attribute.name == "keepdims" and not attribute.i for attribute in node.attribute)
+
+
 def _is_one(tensor: Any) -> bool:
-    is_whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
-    return is_whole and not tensor.dims and onnx.numpy_helper.to_array(tensor).item() == 1
+    """Return whether a tensor in the file is the whole number 1."""
+    is_whole = tensor.data_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32) and not tensor.dims
+    is_here = tensor.data_location != onnx.TensorProto.EXTERNAL
+    return is_whole and is_here and onnx.numpy_helper.to_array(tensor).item() == 1
 
 
 def drop_absent_inputs(model: Any) -> None:

@@ -13,6 +13,8 @@ from t10.codelets.body.builder import FunctionBuilder
 
 SIGMOID = "t10.sigmoid"
 """1 / (1 + e^-x): an instruction of f16, and of f32."""
+MOST_DOUBLED = 128.0
+"""Constants up to which doubling makes nothing overflow that is not far beyond where tanh is 1."""
 Pair = tuple[int, int]
 
 
@@ -60,39 +62,50 @@ def _gate(b: FunctionBuilder, value: int) -> int | None:
         tangent = b.made(other, "math.tanh")
         if tangent is not None and b.constant_at(one) == 1.0:
             u = tangent.operands[0]
-            twice = _twice(b, u)
+            twice = _twice(b, u, {})
             return b.op(SIGMOID, b.add(u, u) if twice is None else twice)
     return None
 
 
-def _twice(b: FunctionBuilder, value: int) -> int | None:
-    """Return two times a value by other constants alone, None where that takes another operation."""
+def _twice(b: FunctionBuilder, value: int, known: dict[int, int | None]) -> int | None:
+    """Return two times a value by other constants alone, None where that takes another operation, or may overflow."""
+    if value not in known:
+        known[value] = _made_twice(b, value, known)
+    return known[value]
+
+
+def _made_twice(b: FunctionBuilder, value: int, known: dict[int, int | None]) -> int | None:
     constant = b.constant_at(value)
     if constant is not None:
-        return b.constant(2.0 * constant, b.dtypes[value])
+        return b.constant(2.0 * constant, b.dtypes[value]) if abs(constant) <= MOST_DOUBLED else None
     product = b.made(value, "arith.mulf")
     for factor, other in _orders(product.operands) if product else ():
-        twice = _twice(b, factor)
+        twice = _twice(b, factor, known)
         if twice is not None:
             return b.multiply(twice, other)
     total = b.made(value, "arith.addf")
-    if total is None:
-        return None
-    for x, other in _orders(total.operands):
-        factored = _twice_factored(b, x, other)
+    for x, other in _orders(total.operands) if total else ():
+        factored = _twice_factored(b, x, other, known)
         if factored is not None:
             return factored
-    twice, other = (_twice(b, summand) for summand in total.operands)
-    return None if twice is None or other is None else b.add(twice, other)
+        # Two large summands may cancel; beside a small constant none does.
+        both = (
+            (_twice(b, x, known), _twice(b, other, known))
+            if b.constant_at(other) is not None
+            else (None, None)
+        )
+        if both[0] is not None and both[1] is not None:
+            return b.add(both[0], both[1])
+    return None
 
 
-def _twice_factored(b: FunctionBuilder, x: int, other: int) -> int | None:
+def _twice_factored(b: FunctionBuilder, x: int, other: int, known: dict[int, int | None]) -> int | None:
     """Return 2 (x + x (p + c)) as x (2p + (2 + 2c)), `c` a constant; None where `other` is no such product."""
     product = b.made(other, "arith.mulf")
     for same, factor in _orders(product.operands) if product else ():
         total = b.made(factor, "arith.addf") if same == x else None
         constant = b.constant_at(total.operands[1]) if total else None
-        twice = None if total is None or constant is None else _twice(b, total.operands[0])
+        twice = None if total is None or constant is None else _twice(b, total.operands[0], known)
         if twice is not None and constant is not None:
             return b.multiply(b.shift(twice, 2.0 + 2.0 * constant), x)
     return None

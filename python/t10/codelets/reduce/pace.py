@@ -338,9 +338,17 @@ def _measured(generator: Generator, n_spare: int) -> _Measured:
         if comment.startswith("stride") and comment != f"stride{generator.layout.out}"
     )
     is_two = "turns after the first" in comments
-    once = _shortest(lines, 0, top) - optional + 1
+    # In a nest with more pointers, constants that stand alone here issue with those.
+    once = _shortest(lines, 0, top) - optional - sum(map(_is_constant, lines[:top])) + 1
     output = output * SLOT_CYCLES // (2 if is_two else 1) - n_spare * SLOT_CYCLES
     return _Measured(once * SLOT_CYCLES, output, passed * SLOT_CYCLES, step * SLOT_CYCLES)
+
+
+def _is_constant(line: str) -> bool:
+    """Return whether a line is an instruction by itself that sets a float register or clears accumulators."""
+    words = line.split()
+    is_load = line.startswith(("ld", "{", "."))
+    return len(words) > 1 and not is_load and words[1].startswith(("$a", "$FP_CLR"))
 
 
 def _place(lines: Sequence[str], beginning: str) -> int:

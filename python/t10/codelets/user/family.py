@@ -165,7 +165,7 @@ class UserFamily:
     def _bytes(self, text: int | str, numbers: dict[str, Number], what: str, most: int) -> int:
         """Return a number of bytes; raises `InputError` for one that is none or too large."""
         found = self._number(text, numbers, what)
-        if int(found) != found or not 0 <= found <= most:
+        if not 0 <= found <= most or int(found) != found:
             where = f"{self.source}: codelet {self.declaration.name}"
             raise InputError(f"{where}: {what} is {found} (expected whole bytes, 0 to {most:,})")
         return int(found)

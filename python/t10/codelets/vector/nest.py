@@ -248,7 +248,7 @@ class Rows:
         return None if self.axes or n_points > MOST_ALONE else self._nest("alone", n_points, [])
 
     def parts(self) -> RowNest | None:
-        """Return a few rows in parts, no more than there are workers; None where there are too many of them."""
+        """Return rows in parts, no more of them than there are workers; None where there are more."""
         n_rows, inner, output = prod(axis.extent for axis in self.axes), self.inner, self.operands[-1]
         is_indexed = any(op.opcode == "index" for op in self.function.ops)
         if n_rows > N_WORKERS or is_indexed or not _has_whole_words(output, self.axes):

@@ -94,7 +94,7 @@ WISHED_CELLS = 30_000
 MOST_CELLS = 200_000
 """Largest table counted entry by entry, in some ten seconds; what is larger is priced when a choice is made."""
 MOST_DIMS = 32
-"""Operators that a table has a dim for at most: arrays have few."""
+"""Dims of a table, one per operator, up to which it is counted: arrays have 64 at most."""
 
 
 def states_of(
