@@ -364,7 +364,8 @@ def test_functions_declare_defaults_of_their_attributes(
     first, second = calls
     text = f"""<ir_version: 9, opset_import: ["": 18, "own": 1]>
         g (float[3, 4] x) => (float[3, 4] y) {{ a = own.outer {first} (x) y = own.f {second} (a) }}
-        <domain: "own", opset_import: ["": 18, "own": 1]> outer (x) => (y) {{ y = own.f (x) }}
+        <domain: "own", opset_import: ["": 18, "own": 1]> outer <given> (x) => (y) {{
+            a = own.f (x) y = own.f <{declared.split(":")[0]}: {declared.split()[1]} = @given> (a) }}
         <domain: "own", opset_import: ["": 18]> f <{declared}> (x) => (y) {{ {inner} }}"""
     agree(onnx.parser.parse_model(text), floats(3, 4))
 

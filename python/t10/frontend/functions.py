@@ -121,13 +121,37 @@ def _state_defaults(model: Any, present: list[tuple[str, str]]) -> None:
 
 
 def _state_declared_defaults(model: Any) -> None:
-    """State attributes that calls of the model's functions leave at the defaults that these declare."""
-    declared = {_called(function, function.name): function.attribute_proto for function in model.functions}
-    for nodes in (model.graph.node, *(function.node for function in model.functions)):
-        for node in all_nodes(nodes):
+    """State attributes that calls of the model's functions leave at the defaults that these declare.
+
+    A function that is called without an attribute that has no default is copied without what refers to it: there,
+    other defaults count.
+    """
+    functions = {_called(function, function.name): function for function in model.functions}
+    waiting = [model.graph.node, *(function.node for function in model.functions)]
+    while waiting:
+        for node in all_nodes(waiting.pop()):
+            function = functions.get(_called(node, node.op_type))
+            if function is None:
+                continue
             given = {attribute.name for attribute in node.attribute}
-            defaults = declared.get(_called(node, node.op_type), ())
-            node.attribute.extend(attribute for attribute in defaults if attribute.name not in given)
+            node.attribute.extend(each for each in function.attribute_proto if each.name not in given)
+            missing = sorted(set(function.attribute) - given)
+            if missing:
+                node.op_type = f"{node.op_type}.without.{'.'.join(missing)}"
+                if _called(node, node.op_type) not in functions:
+                    copy = _without(model.functions.add(), function, node.op_type, missing)
+                    functions[_called(node, node.op_type)] = copy
+                    waiting.append(copy.node)
+
+
+def _without(copy: Any, function: Any, name: str, missing: list[str]) -> Any:
+    """Make a copy of a function that nothing gives some attributes."""
+    copy.CopyFrom(function)
+    copy.name = name
+    replace_all(copy.attribute, [each for each in copy.attribute if each not in missing])
+    for node in all_nodes(copy.node):
+        replace_all(node.attribute, [each for each in node.attribute if each.ref_attr_name not in missing])
+    return copy
 
 
 def _called(one: Any, name: str) -> tuple[str, str, str]:
