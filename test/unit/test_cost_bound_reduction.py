@@ -302,3 +302,27 @@ def test_bound_knows_what_the_family_leaves_to_others() -> None:
     assert reduction_bound(elementwise, np.array([[12, 8]])) is None
     unknown = operator("mk", (("i64", "m k"),), "m", identity(), "sum", "i64")
     assert reduction_bound(unknown, np.array([[12, 8]])) is None
+
+
+@pytest.mark.parametrize("is_squared", [False, True])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_constants_that_issue_beside_pointers_are_not_counted_twice(dtype: str, *, is_squared: bool) -> None:
+    """The nest that a bound is read off has fewer pointers: constants stand alone there."""
+    for n_constants in range(3, 7):
+        widened = [] if dtype == "f32" else [ScalarOp("arith.extf", (i,), "f32") for i in (0, 1)]
+        operands = (0, 1) if dtype == "f32" else (2, 3)
+        ops = [*widened, ScalarOp("arith.addf", operands, "f32")]
+        for n in range(n_constants):
+            opcode = "arith.mulf" if n % 2 else "arith.addf"
+            ops.append(ScalarOp("const", (), "f32", repr(0.3 + 1.7 * n)))
+            ops.append(ScalarOp(opcode, (len(ops), 1 + len(ops)), "f32"))
+        last = 1 + len(ops)
+        ops += [ScalarOp("arith.mulf", (last, last), "f32")] if is_squared else []
+        body = ScalarFunction(2, tuple(ops), 1 + len(ops))
+        spec = operator("mk", ((dtype, "m k"), (dtype, "m k")), "m", body, "sum", "f32")
+        sizes = [(m, k) for m in (1, 2, 5, 6, 7) for k in (16, 33, 64, 128)]
+        known = [(box, count) for box in sizes if (count := counted(spec, box)) is not None]
+        assert known or n_constants > 4, "registers suffice for a few"
+        boxes = np.array([box for box, _ in known], np.int64)
+        bounds: list[int] = list(bound_of(spec, boxes)) if known else []
+        assert [box for (box, count), bound in zip(known, bounds, strict=True) if bound > count] == []

@@ -340,45 +340,47 @@ class Accumulators:
             yield vector
 
 
-class Products:
-    """AACC[0, 2]: sums of products of f16 along a row."""
+class RowSums:
+    """AACC[0, 2, ...]: sums along a row, of lanes that are folded; zero between outputs, as reading shifts zeros in."""
+
+    lanes = 2
+    pinned: tuple[Slice, ...] = ()
+
+    def start(self, code: Code) -> None:
+        """Do nothing: they are zero."""
+
+    def folded(self, code: Code) -> Slice:
+        """Add the sums of all lanes."""
+        return added_up(code, drained(code, self.lanes))
+
+    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
+        """Raise: lanes are not kept apart."""
+        raise AssertionError("sums along a row have no lanes")
+
+
+class Products(RowSums):
+    """Sums of products of f16."""
 
     form: Form = "h"
-    pinned: tuple[Slice, ...] = ()
 
     def __init__(self, first: int, second: int) -> None:
         """The factors are f16 values."""
         self.factors = (first, second)
-
-    def start(self, code: Code) -> None:
-        """Do nothing: they are zero."""
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Accumulate four products; beyond a row both factors are zero, a NaN times zero is none."""
         x, y = (mask(s.get(factor, "h", 0), 0) for factor in self.factors)
         return [code.add("f16v4cmac {}, {}", "ii", x, y, is_main=False, streams=(AACC,))]
 
-    def folded(self, code: Code) -> Slice:
-        """Add the two sums."""
-        return added_up(code, drained(code, 2))
 
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Raise: lanes are not kept apart."""
-        raise AssertionError("products have no lanes")
-
-
-class WordProducts:
-    """AACC[0, 2]: sums of products of f32 along a row; each is rounded as by itself."""
+class WordProducts(RowSums):
+    """Sums of products of f32; each is rounded as by itself."""
 
     form: Form = "w"
-    pinned: tuple[Slice, ...] = ()
 
     def __init__(self, first: int, second: int, lanes: int) -> None:
         """The factors are f32 values."""
         self.factors, self.n_parts = (first, second), lanes // 2
-
-    def start(self, code: Code) -> None:
-        """Do nothing: they are zero."""
 
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Accumulate part by part; beyond a row both factors are zero."""
@@ -389,44 +391,25 @@ class WordProducts:
             counted.append(code.add("f32v2mac {}, {}", "ii", x, y, is_main=False, streams=(AACC,)))
         return counted
 
-    def folded(self, code: Code) -> Slice:
-        """Add the two sums."""
-        return added_up(code, drained(code, 2))
 
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Raise: lanes are not kept apart."""
-        raise AssertionError("products have no lanes")
-
-
-class Squares:
-    """AACC[0, 2, 4, 6]: sums of squares of f32 along a row, four lanes at once; each is rounded as by itself."""
+class Squares(RowSums):
+    """Sums of squares of f32, four lanes at once; each is rounded as by itself."""
 
     form: Form = "w"
-    pinned: tuple[Slice, ...] = ()
+    lanes = 4
 
     def __init__(self, root: int) -> None:
         """`root` is the f32 value that is squared, no input: what computes it writes half of four registers."""
         self.root = root
 
-    def start(self, code: Code) -> None:
-        """Do nothing: they are zero."""
-
     def add(self, code: Code, s: Selector, mask: Mask) -> list[Instruction]:
         """Accumulate four lanes, of which two parts are computed side by side; masked parts one by one."""
         if mask is not unmasked:
-            return WordProducts(self.root, self.root, 4).add(code, s, mask)
-        quad = code.new("a", 4)
+            return WordProducts(self.root, self.root, self.lanes).add(code, s, mask)
+        quad = code.new("a", self.lanes)
         for part in range(2):
             code.put_into(s.get(self.root, "w", part).register, quad.part(2 * part, 2))
         return [code.add("f32v4sqacc {}", "i", quad, is_main=False, streams=(AACC,))]
-
-    def folded(self, code: Code) -> Slice:
-        """Add the four sums."""
-        return added_up(code, drained(code, 4))
-
-    def vectors(self, code: Code, dtype: str) -> tuple[Slice, ...]:
-        """Raise: lanes are not kept apart."""
-        raise AssertionError("squares have no lanes")
 
 
 class Integers:
