@@ -64,6 +64,7 @@ def test_an_equation_may_have_many_operands_and_no_output(
     np.testing.assert_allclose(found, np.einsum(equation, *inputs.values()), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("chip", ["test-16", "test-2x16"])
 @pytest.mark.parametrize(
     ("equation", "shapes"),
     [
@@ -74,7 +75,7 @@ def test_an_equation_may_have_many_operands_and_no_output(
     ],
 )
 def test_an_ellipsis_broadcasts_its_dims(
-    equation: str, shapes: list[tuple[int, ...]], tmp_path: Path
+    equation: str, shapes: list[tuple[int, ...]], chip: str, tmp_path: Path
 ) -> None:
     """In the first, what is left of a transposed operand without its dim of extent 1 is a reshape that plans follow.
 
@@ -83,5 +84,5 @@ def test_an_ellipsis_broadcasts_its_dims(
     model, inputs = product(equation, shapes)
     path = tmp_path / "m.onnx"
     path.write_bytes(model.SerializeToString())
-    found = t10.compile(path, "test-2x16", program=False).run(inputs)["y"]
+    found = t10.compile(path, chip, program=False).run(inputs)["y"]
     np.testing.assert_allclose(found, np.einsum(equation, *inputs.values()), rtol=1e-5, atol=1e-5)
