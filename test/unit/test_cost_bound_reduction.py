@@ -19,6 +19,7 @@ from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.cost.bound import reduction
 from t10.cost.bound.columns import Table
 from t10.cost.bound.reduction import IMPOSSIBLE, reduction_bound
+from t10.cost.bound.step import sub_task_bound
 from t10.cost.combine import combine_operator
 from t10.cost.trace import trace_table
 from t10.cost.work import box_bytes, sub_task
@@ -326,3 +327,52 @@ def test_constants_that_issue_beside_pointers_are_not_counted_twice(dtype: str, 
         boxes = np.array([box for box, _ in known], np.int64)
         bounds: list[int] = list(bound_of(spec, boxes)) if known else []
         assert [box for (box, count), bound in zip(known, bounds, strict=True) if bound > count] == []
+
+
+def with_constants(
+    n_inputs: int, dtype: str, n_constants: int, casts: tuple[str, ...] = ()
+) -> ScalarFunction:
+    """Return differences of all inputs, cast first where it is told how, then so many constants, one after another."""
+    ops = [ScalarOp(cast, (i,), dtype) for i, cast in enumerate(casts) if cast]
+    values = [i for i in range(n_inputs) if not (casts and casts[i])] + [
+        n_inputs + i for i in range(len(ops))
+    ]
+    for value in values[1:]:
+        ops.append(
+            ScalarOp(
+                "arith.subf", (n_inputs + len(ops) - 1 if ops[len(casts) :] else values[0], value), dtype
+            )
+        )
+    for n in range(n_constants):
+        ops.append(ScalarOp("const", (), dtype, repr(0.3 + 1.7 * n)))
+        last = n_inputs + len(ops) - 1
+        ops.append(ScalarOp(("arith.maximumf", "arith.mulf", "arith.addf")[n % 3], (last - 1, last), dtype))
+    return ScalarFunction(n_inputs, tuple(ops), n_inputs + len(ops) - 1)
+
+
+SMALL = function(3, ("arith.muli", (0, 1), "i16"), ("arith.muli", (3, 2), "i16"))
+TWO, THREE = with_constants(2, "f16", 6), with_constants(3, "f32", 4)
+SCARCE = {
+    "columns alone": operator(
+        "ab", (("f16", "b"), ("f16", "a")), "a", with_constants(2, "f16", 4), "max", "f16"
+    ),
+    "one output": operator("ab", (("i16", "a"), ("i16", "b"), ("i16", "b")), "", SMALL, "max", "i16"),
+    "loops": operator("abcde", (("f16", "a e d b"), ("f16", "a d c")), "e a d", TWO, "sum", "f16"),
+    "loops of f32": operator("abc", (("f32", "c"), ("f32", "b c a"), ("f32", "b")), "", THREE, "min", "f32"),
+}
+"""Bodies that leave few registers, so that some of their nests have no code in vectors, or only of few outputs."""
+
+
+@pytest.mark.parametrize("name", SCARCE)
+def test_bound_where_registers_are_scarce(name: str) -> None:
+    spec, rng = SCARCE[name], Random(f"{SEED} {name}")
+    boxes = [
+        *boxes_of(spec, rng, 20, 6),
+        *((1,) * i + (8,) + (1,) * (len(spec.axes) - i - 1) for i in range(2)),
+    ]
+    boxes = [box for box in boxes if prod(box[axis] for axis in spec.reduction_axes) > 1]
+    found = np.broadcast_to(sub_task_bound(spec, np.array(boxes, np.int64)), (len(boxes),))
+    for box, bound in zip(boxes, found, strict=True):
+        cycles = cycles_of(sub_task(spec, box))
+        assert cycles is not None
+        assert cycles // 8 < bound <= cycles, f"box {box}: bound {bound}, counted {cycles}"

@@ -222,10 +222,21 @@ class _Probe:
         return result
 
     def measured(
-        self, n_steps: int, n_outer: int, tail: int = 0, *, n_outputs: int = OUTPUTS
+        self, n_steps: int, n_outer: int, tail: int = 0, *, n_outputs: int | None = None
     ) -> _Measured | None:
-        """Return what a reduction takes, None where its code cannot be made."""
+        """Return what a reduction takes, None where its code cannot be made.
+
+        Of many outputs if not told; of fewer, which need fewer registers, where that code cannot be made.
+        """
+        if n_outputs is None:
+            found = (self.measured(n_steps, n_outer, tail, n_outputs=n) for n in self.outputs)
+            return next((one for one in found if one is not None), None)
         return _probed(self, self.shape(n_steps, n_outer, tail, n_outputs))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Return numbers of outputs whose code differs."""
+        return (OUTPUTS,) if self.mode == "columns" else (OUTPUTS, N_WORKERS, 1)
 
     def tail(self) -> int:
         """Return how many cycles more elements take that are left over of every pass; `NEVER` if they cannot be."""

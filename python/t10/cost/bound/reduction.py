@@ -13,17 +13,20 @@ from itertools import product as combinations
 
 import numpy as np
 
-from t10.codelets.reduce.pace import Along, Kernel, Mode, Pace, of_pieces, pace, parts_paces
+from t10.codelets.reduce.pace import NEVER, Along, Kernel, Mode, Pace, of_pieces, pace, parts_paces
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.tile import N_WORKERS, WIDE_BYTES
 from t10.cost.bound.columns import Boxes, Column, always, both, chosen, either, never, product
+from t10.cost.bound.scalar import scalar_bound
 from t10.cost.bound.walks import (
     WalkLoop,
     axis_order,
     busiest_share,
+    follow_evenly,
     has_plain_loops,
     innermost,
+    is_cut_evenly,
     may_step_evenly,
     product_of,
     united_loops,
@@ -103,13 +106,13 @@ class _Nest:
 
     def best(self) -> Column | None:
         """Return what the best way takes, None where there is none."""
-        ways = [*self.rows(), *self.points()]
-        if not ways:
-            return None
-        one_by_one = reduce(np.minimum, ways) + self.around_outputs()
-        pieces = self.pieces()
-        others = [] if pieces is None else [pieces]
-        return reduce(np.minimum, [one_by_one, *self.columns(), *others])
+        around, pieces = self.around_outputs(), self.pieces()
+        ways = [each + around for each in (*self.rows(), *self.points())]
+        ways += [*self.columns(), *([] if pieces is None else [pieces])]
+        # Loops compute what finds no registers point by point, and lies so that no vectors walk it.
+        scalar = scalar_bound(self.spec, self.boxes) if ways and self.may_fail else None
+        ways += [] if scalar is None else [scalar]
+        return reduce(np.minimum, ways) if ways else None
 
     def loosely(self) -> Column | None:
         """Return what the fastest steps alone take, whatever the loops."""
@@ -203,6 +206,13 @@ class _Nest:
         ways = [(when, self.step_pace("points", 1, (), moving)) for when, moving in self.moving()]
         return [(when, own) for when, own in ways if own is not None]
 
+    @property
+    def may_fail(self) -> bool:
+        """Return whether some nests have no code that walks point by point."""
+        ways = self.point_ways()
+        numbers = {number for _, own in ways for number in (own.repeated, own.around, own.passed)}
+        return len(ways) < len(self.moving()) or NEVER in numbers
+
     def pieces(self) -> Column | None:
         """Return what rows in n pieces take, which workers share, and whose results are then reduced.
 
@@ -240,7 +250,7 @@ class _Nest:
                 np.minimum, [chosen(when, self.walk(own, inner, n), FAR) for own, when, inner in ways]
             )
         # Shorter rows in longer windows may leave less than steps, and more passes.
-        output = min(min(own.unrolled, own.repeated) - self.more(own) for own, *_ in ways)
+        output = min(min(own.unrolled, own.repeated, own.around) - self.more(own) for own, *_ in ways)
         found = [
             chosen(when, own.step * (self.n_terms // own.lanes) + self.more(own) * self.passes(inner), FAR)
             for own, when, inner in ways
@@ -276,7 +286,7 @@ class _Nest:
         if self.extents is not None and not self.is_one_pass:
             # What is one loop in a box may be several.
             return self.n_terms % n == 0
-        return either(*(_is_cut_evenly(loop.extent, n) for loop in self.contributions))
+        return either(*(is_cut_evenly(loop.extent, n) for loop in self.contributions))
 
     def _ending(self, paces: tuple[Pace, ...]) -> Column:
         """Return the least that reducing the results of pieces takes."""
@@ -290,7 +300,7 @@ class _Nest:
         """Return where pieces and outputs may be one loop: all inputs walk on evenly from one to the other."""
         if self.extents is None:
             pairs = combinations(self.outputs, self.contributions)
-            found = [both(row.extent > 1, *_follow(row, cut)) for row, cut in pairs]
+            found = [both(row.extent > 1, *follow_evenly(row, cut)) for row, cut in pairs]
             return either(*found)
         alike = [
             self.boxes[:, a] > 1
@@ -487,14 +497,3 @@ class _Nest:
         if per_step > 1 and tail:
             output = output + tail * (outers * np.minimum(inner % per_step, 1))
         return once + outputs * output
-
-
-def _is_cut_evenly(extent: Column, n: int) -> Column:
-    """Return whether a loop can be cut in n pieces of several points; of whole fours, in pieces of whole fours."""
-    is_even = both(extent % n == 0, extent >= 2 * n)
-    return both(is_even, either(extent % 4 != 0, extent % (4 * n) == 0))
-
-
-def _follow(row: WalkLoop, cut: WalkLoop) -> list[Column]:
-    """Return where each input walks on evenly from the end of one loop to the next point of the one around it."""
-    return [outer == cut.extent * inner for outer, inner in zip(row.steps[:-1], cut.steps[:-1], strict=True)]

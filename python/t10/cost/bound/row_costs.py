@@ -18,6 +18,7 @@ from t10.codelets.vector.family import (
     accessed_together,
     best_way,
     drafted,
+    drafted_by_fours,
     prepared_nest,
 )
 from t10.codelets.vector.nest import (
@@ -399,7 +400,8 @@ def _shortest(nest: RowNest, lie: Lie) -> tuple[Draft, ...]:
         ways = (drafted(nest, lanes, pack, frozenset[int]()) for pack in packs(prepared, lanes, lie))
         first = next((way for way in ways if way is not None), None)
         if first is not None:
-            found.append(first)
+            wide = drafted_by_fours(first)
+            found += [first] if wide is None else [first, wide]
     return tuple(found)
 
 

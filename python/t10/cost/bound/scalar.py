@@ -28,15 +28,17 @@ CASTS = frozenset({"arith.index_cast", "arith.extsi"})
 
 @dataclass(frozen=True, slots=True)
 class LoopCosts:
-    """The least slots of scalar loops once, of an output beside its terms, and of a term; and of one output alone.
+    """The least slots of scalar loops once, of an output beside its terms, and of a term.
 
-    A pass of a loop around another one takes `row` besides.
+    A single output takes `alone` beside its terms, each of which takes `alone_term`. A pass of a loop around another
+    one takes `row` besides.
     """
 
     start: int
     output: int
     term: int
     alone: int
+    alone_term: int = 0
     row: int = 0
 
 
@@ -68,7 +70,10 @@ def scalar_bound(spec: OperatorSpec, boxes: Boxes, *, is_whole: bool = False) ->
         # What has one term is no sum.
         slots = chosen(terms == 1, single.start + outputs * single.output + around, slots)
     # A single output is no loop.
-    slots = chosen(points == 1, np.minimum(slots, single.alone), slots)
+    alone = (
+        chosen(terms == 1, single.alone, costs.alone + terms * costs.alone_term) if walked else single.alone
+    )
+    slots = chosen(points == 1, np.minimum(slots, alone), slots)
     return LAUNCH_CYCLES + SLOT_CYCLES * slots
 
 
@@ -108,11 +113,12 @@ def _costs_along(
     if many is None or one is None:
         return None
     total, alone = (least_slots(lines, 0, lines.index(".LEnd:"), *never) + 1 for lines in (many, one))
+    alone_term = least_slots(one, *loop(one, ".LLevel0"), *never) if walked else 0
     if not axes:
-        return LoopCosts(0, total, 0, alone)
+        return LoopCosts(0, total - alone_term, alone_term, alone - alone_term, alone_term)
     output = least_slots(many, *loop(many, ".LLevel0"), *never)
     term = least_slots(many, *loop(many, ".LLevel1"), *never) if walked else 0
-    return LoopCosts(total - output, output - term, term, alone)
+    return LoopCosts(total - output, output - term, term, alone - alone_term, alone_term)
 
 
 def _rows(spec: OperatorSpec, order: Sequence[int], never: Sequence[str]) -> list[tuple[int, int]]:

@@ -68,7 +68,6 @@ def sub_task_bound(
     placeless = replace(spec, body=_without_places(spec.body))
     whole = None if is_whole else Table(*spec.extents) if extents is None else extents
     sums = _sums(placeless, boxes, whole, windows, adds=adds)
-    sums = scalar_bound(in_registers(placeless), boxes) if sums is None else sums
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
@@ -93,12 +92,14 @@ def _without_places(body: ScalarFunction) -> ScalarFunction:
 def _sums(
     spec: OperatorSpec, boxes: Boxes, extents: Boxes | None, windows: Sequence[Boxes] | None, *, adds: bool
 ) -> Column | None:
-    """Return the bound of sums on the matrix engine or the vector unit, None where they go to neither."""
+    """Return the bound of sums on the matrix engine, the vector unit or in scalar loops, None where none is known."""
+    plain = in_registers(spec)
+    reduced = reduction_bound(plain, boxes, initial=not adds, extents=extents)
     ways = [
         product_bound(spec, boxes, extents=extents, windows=windows, adds=adds),
         None if adds else dots_bound(spec, boxes),
         None if adds else windows_bound(spec, boxes),
-        reduction_bound(in_registers(spec), boxes, initial=not adds, extents=extents),
+        scalar_bound(plain, boxes) if reduced is None else reduced,
     ]
     cycles = _least(ways)
     if cycles is None:

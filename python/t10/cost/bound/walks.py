@@ -161,3 +161,14 @@ def has_plain_loops(operand: Operand, reduced: frozenset[int]) -> bool:
     axes = [axis for dim in operand.dims for axis in dim.axes]
     n_reduced = max((len(reduced.intersection(dim.axes)) for dim in operand.dims), default=0)
     return len(axes) == len(set(axes)) and n_reduced < 2
+
+
+def is_cut_evenly(extent: Column, n: int) -> Column:
+    """Return whether a loop can be cut in n pieces of several points; of whole fours, in pieces of whole fours."""
+    is_even = both(extent % n == 0, extent >= 2 * n)
+    return both(is_even, either(extent % 4 != 0, extent % (4 * n) == 0))
+
+
+def follow_evenly(row: WalkLoop, cut: WalkLoop) -> list[Column]:
+    """Return where each input walks on evenly from the end of one loop to the next point of the one around it."""
+    return [outer == cut.extent * inner for outer, inner in zip(row.steps[:-1], cut.steps[:-1], strict=True)]
