@@ -375,4 +375,4 @@ def test_bound_where_registers_are_scarce(name: str) -> None:
     for box, bound in zip(boxes, found, strict=True):
         cycles = cycles_of(sub_task(spec, box))
         assert cycles is not None
-        assert cycles // 8 < bound <= cycles, f"box {box}: bound {bound}, counted {cycles}"
+        assert cycles // 16 < bound <= cycles, f"box {box}: bound {bound}, counted {cycles}"
