@@ -22,6 +22,7 @@ from t10.core.graph import Graph, GraphOutput, TensorValue, View
 from t10.core.laid_out import LayoutOperators, reads_all, seen_operand
 from t10.core.schedule import ModulePlan, ValueLayout
 from t10.cost import IpuCostModel
+from t10.plan import schedule
 from t10.plan.assemble import read_layouts
 from t10.plan.context import context_of
 from t10.plan.memory.levels import replica_count
@@ -217,3 +218,33 @@ def test_what_is_read_in_parts_lies_near_its_reader(tmp_path: Path) -> None:
     (layout,) = plan.input_layouts
     assert (layout.kind, layout.n_cores) == ("linear", 5)
     assert plan.operators[0].active.plan.n_cores <= 5
+
+
+THREE_LEVELS = """\
+based_on: test-16
+name: three
+levels:
+  - {name: core, count: 6}
+  - {name: chip, count: 3, topology: ring, link_bytes_per_second: 5.3 GB/s, latency_cycles: 100}
+  - {name: pair, count: 4, topology: switch, link_bytes_per_cycle: 0.5, latency_cycles: 300, multicast: false}
+"""
+
+
+def test_other_parts_in_different_groups_of_cores_move_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbered as each product alone is fastest, a chain sends its results over slow links."""
+    sizes = (120, 200, 72)
+    arrays = {f"w{n}": weights(n, *sizes[n : n + 2], dtype="float32") for n in range(2)}
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("MatMul", ["a", "w1"], ["y"])]
+    path = save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [24, 120])}, {"y": (FLOAT, [24, 72])}, **arrays)
+    chip = tmp_path / "three.yaml"
+    chip.write_text(THREE_LEVELS)
+    found = t10.compile(path, chip=chip)
+    monkeypatch.setattr(schedule, "NUMBERED", 0)
+    before = t10.compile(path, chip=chip).plan
+    assert sum_of_cycles(found.plan) * 1.1 < sum_of_cycles(before)
+    x = np.random.default_rng(3).standard_normal((24, 120)).astype(np.float32)
+    np.testing.assert_allclose(
+        found.run({"x": x})["y"], x @ arrays["w0"] @ arrays["w1"], rtol=1e-4, atol=1e-4
+    )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 
 from t10.chip import ChipSpec
+from t10.core.costs import links_of
 from t10.core.expression import OperatorSpec
 from t10.core.garbage import rare_collections
 from t10.core.graph import Graph
@@ -26,12 +28,12 @@ from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
-from t10.plan.greedy.algorithm1 import base_bytes, free_bytes, reconciled, tables_of
+from t10.plan.greedy.algorithm1 import base_bytes, by_reading, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
 from t10.plan.joint.choose import JointPlanner
-from t10.plan.joint.states import PLAIN
+from t10.plan.joint.states import NUMBERED, PLAIN, Breadth
 from t10.plan.memory.allocation import memory_bytes
-from t10.plan.memory.levels import Choice, LevelTable
+from t10.plan.memory.levels import Choice
 from t10.plan.memory.room import CountedRoom, DataRoom, Room
 from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
@@ -103,6 +105,11 @@ def schedule_module(
     return replace(plan, optimality=known)
 
 
+def _placed_cycles(context: Context, plan: ModulePlan) -> int:
+    """Return the cycles of a plan where its buffers lie."""
+    return sum_of_cycles(as_placed(plan, context.chip, context.cost))
+
+
 def _known(plan: ModulePlan) -> Optimality:
     return plan.optimality or Optimality("greedy", sum_of_cycles(plan))
 
@@ -138,9 +145,7 @@ def _scheduled(
     def fetched() -> ModulePlan:
         return counting(lambda counted: fetched_plan(context, at_levels, options, counted, cycles, progress))
 
-    def cycles(plan: ModulePlan) -> int:
-        return sum_of_cycles(as_placed(plan, context.chip, context.cost))
-
+    cycles = partial(_placed_cycles, context)
     is_exact = options.reconcile == "exact" and not options.as_published
     return kept_or_fetched(context, at_levels, kept, fetched, cycles if is_exact else None)
 
@@ -175,18 +180,25 @@ def _joint_plan(
 
     tables = tables_of(context, fronts)
     readings: dict[Reading, tuple[Choice, ...] | None] = {
-        reading: _by_reading(context, fronts, tables, reading) for reading in READINGS
+        reading: by_reading(context, fronts, tables, reading) for reading in READINGS
     }
     whole_room = context.chip.capacity_bytes - base_bytes(context)
     room = whole_room - _program_bytes(context, fronts, readings, placing)
-    # Where data fit, but not beside any program, plans are chosen whose programs are smaller: than Algorithm 1's too.
-    for breadth in (None, PLAIN):
-        planner = JointPlanner(context, fronts, options, readings, report, breadth, room)
+
+    def planned(breadth: Breadth | None, numbered: int = 0) -> tuple[ModulePlan | None, bool]:
+        planner = JointPlanner(context, fronts, options, readings, report, breadth, room, numbered)
         plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
         if not is_placed and room < whole_room:
             plan, is_placed = _beside_program(context, fronts, planner, placing, whole_room, progress)
+        return plan, is_placed
+
+    # Where data fit, but not beside any program, plans are chosen whose programs are smaller: than Algorithm 1's too.
+    for breadth in (None, PLAIN):
+        plan, is_placed = planned(breadth)
         if plan is not None:
-            return plan
+            # More states are not always solved as well.
+            other = planned(breadth, NUMBERED)[0] if links_of(context.cost) else None
+            return min((plan, other or plan), key=partial(_placed_cycles, context))
         if not is_placed:
             break
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
@@ -216,7 +228,7 @@ def _beside_program(
         return _with_fronts(context, plan, fronts, found.optimality(sum_of_cycles(plan)))
 
     def closed(plan: ModulePlan) -> ModulePlan:
-        known, cycles = _known(plan), sum_of_cycles(as_placed(plan, context.chip, context.cost))
+        known, cycles = _known(plan), _placed_cycles(context, plan)
         if known.bound_cycles >= cycles * (1 - gap):
             return plan
         closer = max(known.bound_cycles, planner.closer_bound(whole_room, cycles))
@@ -249,9 +261,7 @@ def _lying_better(
 
     Where memory is more than half full, operands may share elements: less to place may lie better.
     """
-
-    def cycles(plan: ModulePlan) -> int:
-        return sum_of_cycles(as_placed(plan, context.chip, context.cost))
+    cycles = partial(_placed_cycles, context)
 
     def lies_badly(plan: ModulePlan, lying: int) -> bool:
         return (lying - sum_of_cycles(plan)) * LOST_PART > lying
@@ -294,16 +304,6 @@ def _program_bytes(
         return 0
     plan = assemble(context, fronts, choices, None)
     return placing.reserved_bytes(plan) - context.chip.reserved_bytes
-
-
-def _by_reading(
-    context: Context, fronts: tuple[Front, ...], tables: tuple[LevelTable, ...], reading: Reading
-) -> tuple[Choice, ...] | None:
-    """Return what one reading of Algorithm 1 chooses, None where it finds no choice that fits."""
-    try:
-        return reconciled(context, fronts, tables, reading, 0)
-    except InfeasiblePlanError:
-        return None
 
 
 def sum_of_cycles(plan: ModulePlan) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
+from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import row_cores
 from t10.plan.context import Context
 from t10.plan.greedy.reconcile import Problem, reconcile
@@ -107,3 +108,13 @@ def live_bytes(context: Context, fronts: tuple[Front, ...], choices: tuple[Choic
         last = context.lives.last_by_value.get(spec.output.name, step)
         live[step + 1 : last + 1] += aligned_size(n_slots * size_bytes(spec.output.dtype))
     return live
+
+
+def by_reading(
+    context: Context, fronts: tuple[Front, ...], tables: tuple[LevelTable, ...], reading: Reading
+) -> tuple[Choice, ...] | None:
+    """Return what one reading of Algorithm 1 chooses, None where it finds no choice that fits."""
+    try:
+        return reconciled(context, fronts, tables, reading, 0)
+    except InfeasiblePlanError:
+        return None

@@ -81,10 +81,12 @@ class JointPlanner:
         report: Report = lambda done, total: None,
         breadth: Breadth | None = None,
         room_bytes: int | None = None,
+        numbered: int = 0,
     ) -> None:
         """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them.
 
-        Of deep models those stay with which choices take least in `room_bytes`.
+        Of each operator `numbered` have other parts in different groups of cores. Of deep models those stay with which
+        choices take least in `room_bytes`.
         """
         self.context, self.options, self.report = context, options, report
         self.deadline = (
@@ -100,6 +102,8 @@ class JointPlanner:
         is_deep = breadth is None and breadth_of(context) is DEEP
         is_thinned = is_deep and room_bytes is not None and context.chip.n_cores <= THINNED_CORES
         first = THINNED if is_thinned else breadth
+        if numbered:
+            first = replace(first or breadth_of(context), numbered=numbered)
         self.states = states_of(context, fronts, options, list(kept.values()), first)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self._first: Selection | None = None

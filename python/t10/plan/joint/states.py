@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from t10.core.costs import links_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.movement import operand_of
@@ -25,6 +26,7 @@ from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.memory.liveness import unshaped
 from t10.plan.options import PlanOptions
 from t10.plan.search.alternatives import alternatives, evaluate_plans, with_results_first
+from t10.plan.search.laid_out import numberings
 from t10.plan.search.listed import costed
 from t10.plan.search.pareto import Front
 from t10.plan.search.producer_layouts import following_plan, lying_plan
@@ -37,9 +39,10 @@ States = tuple[CostedPlan, ...]
 class Breadth:
     """How many states an operator has at most.
 
-    Of its front, of plans without rotation by their marginals (and the best of each size), of plans that
-    follow a producer, and a reader. If it `is_full`, plans follow and lead twice, and of each number of cores one that
-    lies as several operands do is among them, so that a chain can change as a whole.
+    Of its front, of plans without rotation by their marginals (and the best of each size), of plans that follow a
+    producer, and a reader; of those with other parts in different groups of cores. If it `is_full`, plans follow and
+    lead twice, and of each number of cores one that lies as several operands do is among them, so that a chain can
+    change as a whole.
     """
 
     of_front: int
@@ -48,6 +51,7 @@ class Breadth:
     leading: int
     of_each_size: bool = False
     is_full: bool = False
+    numbered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,9 @@ THINNED_CORES = 8192
 NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
+
+NUMBERED = 8
+"""Where cores are linked in groups, as many plans of an operator have other parts in different groups."""
 
 VERY_FEW, SMALL_ELEMENTS = 8, 1 << 17
 """Models of so few operators, none of which reads more elements of a tensor, take little time to plan."""
@@ -204,6 +211,7 @@ def _ranked_states(
                 for number, first in sharing:
                     alike = _alike(context, (step, number), first, result[first[0]])
                     chosen |= _fastest(prices, marginals, step, alike, chosen, breadth.following)
+                chosen |= _numbered(prices, marginals, step, chosen)
             pinned = options.forced_for(spec.name)
             if pinned is None or pinned.plan is None:
                 chosen |= _other_sums(prices, step, chosen, is_pinned=pinned is not None)
@@ -343,6 +351,17 @@ def _fastest(
             by_cores.setdefault(prod(plan.f_op), plan)
         chosen |= dict.fromkeys(plan for plan in by_cores.values() if times[plan] > 1)
     return {each.plan: each for each in prices.of(step, list(chosen))}
+
+
+def _numbered(
+    prices: _Prices, marginals: Marginals, step: int, states: Mapping[OperatorPlan, CostedPlan]
+) -> dict[OperatorPlan, CostedPlan]:
+    """Return the plans of states with other parts of them in different groups of cores: less may move between these."""
+    links, spec = links_of(prices.context.cost), prices.context.graph.operators[step]
+    if links is None or not prices.breadth.numbered:
+        return {}
+    offered = (other for plan in states for other in numberings(links, spec, plan))
+    return _fastest(prices, marginals, step, offered, states, prices.breadth.numbered)
 
 
 def _other_sums(

@@ -42,6 +42,13 @@ def laid_out(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> OperatorPl
     return best
 
 
+def numberings(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> tuple[OperatorPlan, ...]:
+    """Return a plan with the parts of every other axis in different groups, none where its cores are in one group."""
+    if not crosses(links, plan):
+        return ()
+    return tuple(other for other in _others(links, spec, plan) if other.phases == plan.phases)
+
+
 def _others(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> Iterator[OperatorPlan]:
     """Yield other ways to lay out a plan: the order of cores, rings folded, both.
 
