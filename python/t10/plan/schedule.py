@@ -31,6 +31,7 @@ from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, by_reading, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
 from t10.plan.joint.choose import JointPlanner
+from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.joint.states import NUMBERED, PLAIN, Breadth
 from t10.plan.memory.allocation import memory_bytes
 from t10.plan.memory.levels import Choice
@@ -197,7 +198,8 @@ def _joint_plan(
         plan, is_placed = planned(breadth)
         if plan is not None:
             # More states are not always solved as well.
-            other = planned(breadth, NUMBERED)[0] if links_of(context.cost) else None
+            is_linked = links_of(context.cost) is not None and len(context.graph.operators) <= FEW_OPERATORS
+            other = planned(breadth, NUMBERED)[0] if is_linked else None
             return min((plan, other or plan), key=partial(_placed_cycles, context))
         if not is_placed:
             break

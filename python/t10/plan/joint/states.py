@@ -87,7 +87,7 @@ NARROW = Breadth(of_front=6, of_candidates=4, following=10, leading=4)
 PLAIN = Breadth(of_front=14, of_candidates=0, following=8, leading=4)
 """Plans of fronts and those that follow them: less moves between them, and programs are smaller."""
 
-NUMBERED = 8
+NUMBERED = 4
 """Where cores are linked in groups, as many plans of an operator have other parts in different groups."""
 
 VERY_FEW, SMALL_ELEMENTS = 8, 1 << 17
