@@ -13,6 +13,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
+from difflib import get_close_matches
 from hashlib import sha256
 from itertools import product
 from math import prod
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from t10.chip import ChipSpec, load_chip
-from t10.chip.numbers import listed, meant_field, numbers_of
+from t10.chip.numbers import listed, meant_field, numbers_of, words_of
 from t10.chip.off_chip import BANDWIDTH_KEY
 from t10.chip.units import bytes_per_second, hertz, n_bytes
 from t10.core.atomic import write_text
@@ -92,16 +93,19 @@ class _Head(BaseModel):
 def parse_varied(text: str, base: ChipSpec) -> Varied:
     """Return what `FIELD=A,B,C`, `FIELD=LOW..HIGH` (doubling) or `FIELD=LOW..HIGH:N` (N values) says of a chip's field.
 
-    Raises `InputError`.
+    A field that takes words has only the first form. Raises `InputError`.
     """
     field, equals, values = text.partition("=")
-    known = numbers_of(base)
-    if not equals or field not in known or not values:
-        near = meant_field(field, known) if field not in known else ""
-        meant = f"did you mean {near}? " if near else ""
-        raise InputError(
-            f"--vary {text!r:.60} is malformed ({meant}expected FIELD=VALUES with a field of {listed(known)})"
-        )
+    field = field.strip()
+    known, words = numbers_of(base), words_of(base)
+    if field not in known and field not in words:
+        near = meant_field(field, (*known, *words))
+        meant = f"did you mean {near}?" if near else f"expected one of {listed((*known, *words))}"
+        raise InputError(f"--vary {text!r:.60}: found no field {field!r:.60}: {meant}")
+    if not equals or not values:
+        raise InputError(f"--vary {text!r:.60}: found no values, expected {field}=A,B,C")
+    if field in words:
+        return Varied(field, _words(text, field, values, words[field]))
     if RANGE not in values:
         return Varied(field, _listed(text, field, values))
     low, _, rest = values.partition(RANGE)
@@ -151,6 +155,19 @@ def _listed(text: str, field: str, values: str) -> tuple[str, ...]:
             raise InputError(f"--vary {text!r:.60}: found {value:.20}, expected a number of at least 0")
         listed.setdefault(found, value)
     return tuple(listed.values())
+
+
+def _words(text: str, field: str, values: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a list; raises `InputError` for one that the field does not take."""
+    listed = _once(map(str.strip, values.split(",")))
+    for word in listed:
+        if word not in known:
+            near = get_close_matches(word, known, n=1)
+            meant = f": did you mean {near[0]}?" if near else ""
+            raise InputError(
+                f"--vary {text!r:.60}: field {field}: found {word!r:.40}, expected one of {', '.join(known)}{meant}"
+            )
+    return listed
 
 
 def _has_unit(text: str) -> bool:

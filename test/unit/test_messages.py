@@ -73,9 +73,9 @@ def test_unknown_inputs_are_listed_with_what_the_file_has(tmp_path: Path) -> Non
 
 
 def test_a_misspelt_field_of_a_sweep_gets_a_suggestion() -> None:
-    with pytest.raises(InputError, match=r"did you mean n_cores\? expected FIELD"):
+    with pytest.raises(InputError, match=r"did you mean n_cores\?$"):
         parse_varied("n_core=3,4", load_chip("test-4"))
-    with pytest.raises(InputError, match=r"malformed \(expected FIELD=VALUES with a field of n_cores"):
+    with pytest.raises(InputError, match="expected one of n_cores"):
         parse_varied("colour=3", load_chip("test-4"))
 
 

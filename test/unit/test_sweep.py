@@ -53,10 +53,16 @@ def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cores=1,2", "expected FIELD=VALUES with a field of n_cores"),
-        ("name=a,b", "expected FIELD=VALUES"),
-        ("n_cores", "malformed"),
-        ("n_cores=", "malformed"),
+        ("cores=1,2", r"found no field 'cores': did you mean n_cores\?$"),
+        ("name=a,b", "found no field 'name': expected one of n_cores.* execution"),
+        ("n_cores", "found no values, expected n_cores=A,B,C"),
+        ("n_cores=", "found no values, expected n_cores=A,B,C"),
+        (
+            "execution=overlaped",
+            r"execution: found 'overlaped', expected one of .*: did you mean overlapped\?",
+        ),
+        ("execution=1..2", "execution: found '1..2', expected one of bulk-synchronous, overlapped$"),
+        ("executon=overlapped", r"did you mean execution\?$"),
         ("n_cores=-4", "--vary 'n_cores=-4': found -4, expected a number of at least 0"),
         ("n_cores=4,-4", "--vary 'n_cores=4,-4': found -4, expected"),
         ("n_cores=4,many", "field n_cores: expected a number"),
@@ -301,7 +307,7 @@ def test_off_chip_memory_is_varied_like_any_other_number() -> None:
     varied = parse_varied("memory.latency_cycles=1..1024:2", base)
     latencies = [c.memory and c.memory.latency_cycles for c in chips_of("ipu-mk2+hbm", [varied]).values()]
     assert latencies == [1, 1024]
-    with pytest.raises(InputError, match=r"a field of .*memory\.channels.*hbm_bandwidth"):
+    with pytest.raises(InputError, match=r"expected one of .*memory\.channels.*hbm_bandwidth"):
         parse_varied("nothing=1", base)
 
 
@@ -319,6 +325,45 @@ def test_links_and_engines_are_varied_like_any_other_number() -> None:
         [8],
         [16],
     ]
+
+
+def test_words_are_varied_like_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = load_chip("test-ring")
+    fields = "execution=bulk-synchronous,overlapped", "levels.core.topology=ring,line"
+    varied = [parse_varied(text, base) for text in (*fields, "levels.core.multicast=true, false")]
+    chips = chips_of("test-ring", varied).values()
+    assert [(c.execution, c.levels[0].topology, c.levels[0].multicast) for c in chips] == [
+        (execution, topology, multicast)
+        for execution in ("bulk-synchronous", "overlapped")
+        for topology in ("ring", "line")
+        for multicast in (True, False)
+    ]
+    with pytest.raises(
+        InputError, match=r"found no field 'topology': did you mean levels\.core\.topology\?$"
+    ):
+        parse_varied("topology=ring,line", base)
+    words = ["sweep", str(MODEL), "--chip", "test-ring", "--no-cache", "-o", str(tmp_path)]
+    assert main([*words, *(word for text in fields for word in ("--vary", text))]) == 0
+    shown = capsys.readouterr().out
+    assert "bulk-synchronous" in shown
+    with (tmp_path / "sweep.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["execution"] for row in rows] == ["bulk-synchronous"] * 2 + ["overlapped"] * 2
+    assert int(rows[1]["cycles"]) >= int(rows[0]["cycles"]) > 0
+
+
+def test_a_plot_has_words_side_by_side_and_prefers_numbers() -> None:
+    def drawn(*fields: str) -> str:
+        settings = chips_of("test-ring", [parse_varied(text, load_chip("test-ring")) for text in fields])
+        points = [Point(setting=setting, chip="x", cycles=9, microseconds=1.0) for setting in settings]
+        return sweep_plot(points)
+
+    words = "levels.core.topology=ring,line"
+    alone, both = drawn(words), drawn(words, "sync_cycles=10,20")
+    assert ">ring</text>" in alone
+    assert ">line</text>" in alone
+    assert ">levels.core.topology ring</text>" in both
+    assert ">sync_cycles</text>" in both
 
 
 def test_formulas_and_counted_steps_are_told_apart(

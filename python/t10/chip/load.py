@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put
+from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put, words_of
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
 from t10.chip.spec import ChipSpec
 from t10.core import plugins
@@ -22,7 +22,7 @@ from t10.errors import InputError
 SUFFIXES = (".yaml", ".yml", ".json")
 BASE_KEY = "based_on"
 CORES_KEY = "n_cores"
-PAIRS_KEY, WORD_KEY = "paired_bytes_per_cycle", "execution"
+PAIRS_KEY = "paired_bytes_per_cycle"
 CHANGES_AFTER = ":"
 DEFAULT_CHIP = "ipu-mk2"
 HINT = "docs/chip-files.md lists every field"
@@ -91,8 +91,8 @@ def _checked(
 
 
 def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
-    """Return a chip with `FIELD=NUMBER,...` changed; it is called as it was asked for."""
-    fields, numbers = chip.model_dump(), numbers_of(chip)
+    """Return a chip with `FIELD=VALUE,...` changed; it is called as it was asked for."""
+    fields, known = chip.model_dump(), (*numbers_of(chip), *words_of(chip))
     own: set[str] = set()
     for change in changes.split(","):
         field, equals, value = change.partition("=")
@@ -100,17 +100,10 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
         if field in own:
             raise InputError(f"chip {text}: field {field} is changed twice (expected once)", hint=HINT)
         own.add(field)
-        if not equals or field not in (*numbers, WORD_KEY):
-            near = meant_field(field, (*numbers, WORD_KEY))
-            meant = (
-                f"(did you mean {near}{equals}{value}?)"
-                if near
-                else f"with a field of {listed((*numbers, WORD_KEY))}"
-            )
-            raise InputError(
-                f"chip {text}: found '{change}', expected FIELD=NUMBER {meant}",
-                hint=HINT,
-            )
+        if not equals or field not in known:
+            near = meant_field(field, known)
+            meant = f"(did you mean {near}{equals}{value}?)" if near else f"with a field of {listed(known)}"
+            raise InputError(f"chip {text}: found '{change}', expected FIELD=VALUE {meant}", hint=HINT)
         put(fields, field, value.strip())
     if CORES_KEY not in own and any(field.startswith(f"{LEVELS_KEY}.") for field in own):
         # Levels say how many there are.

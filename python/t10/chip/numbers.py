@@ -1,14 +1,18 @@
-"""Numbers of a chip that are changed one by one, each by its path.
+"""Numbers and words of a chip that are changed one by one, each by its path.
 
-`sram_bytes`, `memory.channels`, `levels.chip.latency_cycles`, `matrix_units.f16-f32.row_cycles`.
+`sram_bytes`, `memory.channels`, `levels.chip.latency_cycles`, `matrix_units.f16-f32.row_cycles`; `execution`,
+`levels.chip.topology`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
+from pydantic import BaseModel
+
+from t10.chip.levels import Level
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY
 from t10.chip.spec import ChipSpec
 
@@ -45,8 +49,27 @@ def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
     return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
 
 
+def words_of(chip: ChipSpec) -> dict[str, tuple[str, ...]]:
+    """Return by path the fields of a chip that take one of a few words, with these words."""
+    words = _words_in(ChipSpec)
+    for level in chip.levels:
+        words |= {f"{LEVELS_KEY}.{level.name}.{name}": known for name, known in _words_in(Level).items()}
+    return words
+
+
+def _words_in(record: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a record that take one of a few words, with these words."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, field in record.model_fields.items():
+        if field.annotation is bool:
+            found[name] = ("true", "false")
+        elif get_origin(field.annotation) is Literal:
+            found[name] = tuple(map(str, get_args(field.annotation)))
+    return found
+
+
 def put(fields: dict[str, Any], path: str, value: str) -> None:
-    """Set the number at a path that `numbers_of` knows."""
+    """Set what is at a path that `numbers_of` or `words_of` knows."""
     before, dot, name = path.rpartition(".")
     part = parts_of(fields)[f"{before}."] if dot else fields
     part[name] = value
@@ -55,10 +78,17 @@ def put(fields: dict[str, Any], path: str, value: str) -> None:
 
 
 def meant_field(field: str, known: Collection[str]) -> str:
-    """Return the field that a misspelt one probably is, "" if none; a memory as a whole means its bandwidth."""
+    """Return the field that a misspelt one probably is, "" if none; a memory as a whole means its bandwidth.
+
+    A field of a part may be given without the part, as `topology` for `levels.chip.topology`.
+    """
     is_memory = field.partition(".")[0] == MEMORY_KEY
     among = [name for name in known if name.startswith(f"{MEMORY_KEY}.") or not is_memory]
     near = [] if field == MEMORY_KEY else get_close_matches(field, among, n=1)
+    if not near and not is_memory:
+        # Of several levels the outermost: its links are those that are short.
+        by_name = {name.rpartition(".")[2]: name for name in among}
+        near = [by_name[name] for name in get_close_matches(field, by_name, n=1)]
     return near[0] if near else BANDWIDTH_KEY if is_memory else ""
 
 

@@ -270,7 +270,8 @@ def _add_sweep(
         required=True,
         metavar="FIELD=VALUES",
         help="a field of the chip and its values: A,B,C; LOW..HIGH, doubling; or LOW..HIGH:N, N values evenly apart; "
-        "units as in chip files (256KiB..1MiB); repeatable, for every combination",
+        "units as in chip files (256KiB..1MiB); or words (execution=bulk-synchronous,overlapped); repeatable, for "
+        "every combination",
     )
     sweep.add_argument(
         "-j",

@@ -17,7 +17,7 @@ from t10.core.atomic import make_folder, write_text
 from t10.cost.ipu import is_counted
 from t10.cost.registry import DEFAULT_COST_MODEL
 from t10.errors import InputError
-from t10.report.columns import FittedTable
+from t10.report.columns import Column, FittedTable
 from t10.report.rates import MEAN_RATE, OF_PEAK
 from t10.report.sweep import sweep_plot
 from t10.report.table import joules_text, share_text
@@ -108,9 +108,18 @@ def _executor(n_jobs: int) -> Generator[Executor | None]:
         yield pool
 
 
+def _varied_columns(points: Sequence[Point]) -> Iterator[Column]:
+    """Yield the columns of what is varied; words stand at the left of theirs, as the first column does."""
+    for place, (name, _) in enumerate(points[0].setting):
+        has_words = any(point.setting[place][1][:1].isalpha() for point in points)
+        yield Column(
+            name, rank=max(place - 1, 0), is_folded=place == 0, is_number=place > 0 and not has_words
+        )
+
+
 def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
     staged = ("stages", "results/s") if in_stages else ()
-    named = (name for name, _ in points[0].setting)
+    named = _varied_columns(points)
     has_energy = any(point.joules is not None for point in points)
     energy = ("energy",) if has_energy else ()
     table = new_table(
