@@ -40,7 +40,7 @@ class WithoutCopies(IpuCostModel):
         """Return the cycles of one shift for every candidate: the phases of the default model alone."""
         full, rest = np.divmod(n_bytes, self.chip.shift_buffer_bytes)
         whole = self.exchange_cycles(self.chip.shift_buffer_bytes, 1, neighbour=True)
-        words = -(-rest // self.chip.exchange_bytes_per_cycle)
+        words = self.chip.port_cycles(rest)
         first = self.exchange_cycles(1, 1, neighbour=True) - 1
         return full * whole + np.where(rest > 0, first + words, 0)
 

@@ -58,7 +58,7 @@ HARD_POSITIONS = {
 SMALL = {"shift_buffer_bytes": 256, "largest_transfer_words": 7}
 
 
-def planned(seed: int, *, positions: bool = False, **fields: int) -> tuple[ChipSpec, ModulePlan]:
+def planned(seed: int, *, positions: bool = False, **fields: float) -> tuple[ChipSpec, ModulePlan]:
     """Return a graph under a random plan on a chip with these fields, priced where its buffers lie.
 
     Its epilogues depend on where in the result a point lies if `positions` says so.
@@ -83,7 +83,7 @@ def by_kind(scheduled: ScheduledOperator, measured: tuple[int, ...]) -> Iterator
     yield from zip(took, prices, took.values(), strict=True)
 
 
-def differences(seed: int, *, positions: bool = False, **fields: int) -> list[str]:
+def differences(seed: int, *, positions: bool = False, **fields: float) -> list[str]:
     """Return what takes something else than its price; raises `UnsupportedOpError` for what has no code."""
     chip, plan = planned(seed, positions=positions, **fields)
     measured = timed(lowered_parts(plan, chip, IpuCostModel(chip)), plan, chip)

@@ -44,6 +44,7 @@ BASE = load_chip("test-4")
         ("n_cores=2,4,2", ("2", "4")),
         ("n_cores=2,4.0,4,02", ("2", "4.0")),
         ("n_cores=4..4", ("4",)),
+        ("exchange_bytes_per_cycle=3..4:3", ("3", "3.5", "4")),
     ],
 )
 def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str, ...]) -> None:

@@ -85,18 +85,13 @@ def _ranked(space: Space, chip: ChipSpec, cost: CostModel) -> list[Tiling]:
     own, boxes = space.sizes[rows], space.boxes[rows]
     tiles, steps = tiles_and_steps(space.spec, boxes)
     compute = least_costs(cost).sub_task_cycles_many(space.spec, boxes)
-    load = (
-        cost.exchange_cycles(4, 1, neighbour=False)
-        + own[:, 0] // chip.exchange_bytes_per_cycle
-        + 2 * own[:, 1]
-    )
-    store = cost.exchange_cycles(4, 1, neighbour=False) + own[:, 2] // chip.exchange_bytes_per_cycle
+    n_bytes, n_cycles = chip.exchange_rate
+    load = cost.exchange_cycles(4, 1, neighbour=False) + own[:, 0] * n_cycles // n_bytes + 2 * own[:, 1]
+    store = cost.exchange_cycles(4, 1, neighbour=False) + own[:, 2] * n_cycles // n_bytes
     found: list[tuple[int, tuple[int, ...], int]] = []
     for number, splits in enumerate(space.splits):
         waves = -(-tiles * splits // chip.n_cores)
-        reduce = (
-            0 if splits == 1 else (own[:, 2] * (splits - 1) // splits) // chip.exchange_bytes_per_cycle + 600
-        )
+        reduce = 0 if splits == 1 else (own[:, 2] * (splits - 1) // splits) * n_cycles // n_bytes + 600
         total = waves * (-(-steps // splits) * (compute + load) + store + reduce)
         ranked = np.flatnonzero(space.is_allowed[rows, number])
         ranked = ranked[np.argsort(total[ranked], kind="stable")][:BEST]

@@ -103,5 +103,5 @@ def _cycles(units: Ints) -> int:
 
 def _port(rows: Ints, end: int, rates: MoveRates, n_cores: int) -> int:
     """Return the cycles of the busiest sender (1) or receiver (3) where every run is sent to the one core it is for."""
-    cycles = -(-rows[:, 5] // rates.bytes_per_cycle) + rates.fragment_cycles
+    cycles = -(-rows[:, 5] * rates.exchange_cycles // rates.exchange_bytes) + rates.fragment_cycles
     return int(np.bincount(rows[:, end], cycles, n_cores).max(initial=0))

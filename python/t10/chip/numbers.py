@@ -37,16 +37,23 @@ def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
 
     `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
     """
-    fields, memory = chip.model_dump(), chip.memory
-    exchanges = {f"{LEVELS_KEY}.{each.name}." for each in chip.levels if each.topology == "exchange"}
+    memory = chip.memory
     numbers = {
-        f"{before}{name}": value
-        for before, part in {"": fields, **parts_of(fields)}.items()
-        for name, value in part.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-        if before not in exchanges or name == "count"
+        f"{before}{name}": field.annotation(getattr(record, name))
+        for before, record in _records(chip).items()
+        for name, field in type(record).model_fields.items()
+        if field.annotation is int or field.annotation is float
+        if not (isinstance(record, Level) and record.topology == "exchange") or name == "count"
     }
     return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
+
+
+def _records(chip: ChipSpec) -> dict[str, BaseModel]:
+    """Return a chip and its parts that have numbers, by what goes before their names."""
+    parts: dict[str, BaseModel | None] = {f"{name}.": getattr(chip, name) for name in PARTS}
+    parts |= {f"{LEVELS_KEY}.{each.name}.": each for each in chip.levels}
+    parts |= {f"{UNITS_KEY}.{each.in_dtype}-{each.acc_dtype}.": each for each in chip.matrix_units}
+    return {"": chip, **{before: part for before, part in parts.items() if part is not None}}
 
 
 def words_of(chip: ChipSpec) -> dict[str, tuple[str, ...]]:

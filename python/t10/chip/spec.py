@@ -17,10 +17,10 @@ from pydantic import (
 )
 
 from t10.chip.energy import Energy
-from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
+from t10.chip.levels import LEAST_RATE, MOST_LEVELS, MOST_RATE, Level, links_of, n_cores_of
 from t10.chip.off_chip import OffChipMemory, with_bandwidth
 from t10.chip.refusals import unsuitable
-from t10.chip.units import Plain, clock_field, n_bytes
+from t10.chip.units import Plain, clock_field, n_bytes, ratio, whole
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.links import Links
 from t10.core.off_chip import OffChip
@@ -124,7 +124,10 @@ class ChipSpec(BaseModel):
         float, Field(gt=0, le=1e15, description="cycles per second, or as 1.33 GHz"), clock_field()
     ]
     exchange_bytes_per_cycle: Annotated[
-        int, Field(ge=1, le=MAX_NUMBER, description="per core and direction, full duplex"), Plain
+        float,
+        Field(ge=LEAST_RATE, le=MOST_RATE, description="per core and direction, full duplex"),
+        Plain,
+        AfterValidator(whole),
     ]
     paired_bytes_per_cycle: Annotated[
         int,
@@ -271,6 +274,17 @@ class ChipSpec(BaseModel):
         shares = not self.levels or (self.levels[0].topology == "exchange" and self.levels[0].count % 2 == 0)
         is_faster = self.paired_bytes_per_cycle > self.exchange_bytes_per_cycle
         return self.paired_bytes_per_cycle if shares and is_faster else 0
+
+    @property
+    def exchange_rate(self) -> tuple[int, int]:
+        """Return the bytes that a port of the exchange passes, and the cycles in which it does: 357 in 100."""
+        return ratio(self.exchange_bytes_per_cycle)
+
+    def port_cycles(self, n_bytes: Any) -> Any:
+        """Return the cycles in which bytes pass a port of the exchange; integers, arrays, or what records formulas."""
+        passed, n_cycles = self.exchange_rate
+        # Formulas of whole rates stay short.
+        return -(-(n_bytes if n_cycles == 1 else n_bytes * n_cycles) // passed)
 
     @property
     def links(self) -> Links | None:

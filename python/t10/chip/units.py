@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
+
+from t10.core.links import RATE_CYCLES
 
 BYTES = {
     "B": 1,
@@ -149,6 +153,17 @@ def _scaled(value: object, units: dict[str, int], usual: str) -> object:
         meant = f": did you mean {near}?" if near else ""
         raise ValueError(f"unknown unit '{unit}', expected one of {', '.join(units)}{meant}")
     return _whole(float(number.replace("_", "")) * units[unit])
+
+
+@lru_cache(maxsize=64)
+def ratio(value: float) -> tuple[int, int]:
+    """Return numerator and denominator of a number as it is written, of more digits the nearest up to 1 / 1024."""
+    return Fraction(repr(value)).limit_denominator(RATE_CYCLES).as_integer_ratio()
+
+
+def whole(value: float) -> float:
+    """Return a number, an int where it is whole."""
+    return int(value) if value == int(value) else value
 
 
 def _whole(value: float) -> int | float:

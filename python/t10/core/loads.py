@@ -33,6 +33,7 @@ Runs = NDArray[np.int32]
 class MoveRates:
     """What moving costs a core: bandwidth and fragments in cycles, work inside cores in units of 1 / `UNITS` cycle.
 
+    A port passes `exchange_bytes` in `exchange_cycles`.
     `copy_8` to `copy_1`: per byte copied where both ends differ by a multiple of 8, 4, 2 bytes or an odd number.
     `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
     even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
@@ -41,7 +42,8 @@ class MoveRates:
     between groups of cores, where there are any.
     """
 
-    bytes_per_cycle: int
+    exchange_bytes: int
+    exchange_cycles: int
     fragment_cycles: int
     largest_words: int
     copy_8: int

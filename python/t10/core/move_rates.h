@@ -12,11 +12,12 @@ namespace t10 {
 
 constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
 constexpr std::int64_t kWordBytes = 4;
-constexpr std::size_t kRates = 15;
+constexpr std::size_t kRates = 16;
 
 // In the order of t10.core.loads.MoveRates.
 struct LoadRates {
-  std::int64_t bytes_per_cycle = 4, fragment_cycles = 2, largest_words = 1;
+  // A port passes `exchange_bytes` in `exchange_cycles`.
+  std::int64_t exchange_bytes = 4, exchange_cycles = 1, fragment_cycles = 2, largest_words = 1;
   // Units per byte of a copy whose ends differ by a multiple of 8, of 4, of 2, or by an odd number of bytes.
   std::int64_t copy_8 = 0, copy_4 = 0, copy_2 = 0, copy_1 = 0;
   // Units per byte of packed pieces of less than two words, and of longer ones: of even bytes, and others.
@@ -32,11 +33,12 @@ struct LoadRates {
   explicit LoadRates(const std::vector<std::int64_t> &given) {
     if (given.size() < kRates) throw std::invalid_argument("LoadRates: " + std::to_string(kRates) + " rates are needed");
     links.assign(given.begin() + kRates, given.end());
-    std::int64_t *const rates[kRates] = {&bytes_per_cycle, &fragment_cycles, &largest_words, &copy_8, &copy_4, &copy_2,
-                                         &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged,
+    std::int64_t *const rates[kRates] = {&exchange_bytes, &exchange_cycles, &fragment_cycles, &largest_words, &copy_8, &copy_4,
+                                         &copy_2, &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged,
                                          &paired_bytes_per_cycle, &least_paired_words};
     for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
-    if (bytes_per_cycle < 1 || largest_words < 1) throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
+    if (exchange_bytes < 1 || exchange_cycles < 1 || largest_words < 1)
+      throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
   }
 
   // Gathering or scattering `n` bytes that are not whole words.
@@ -63,8 +65,13 @@ struct LoadRates {
     return pieces + ((n_bytes + kWordBytes - 1) / kWordBytes - 1) / largest_words;
   }
 
+  // Cycles in which so many bytes pass a port.
+  std::int64_t passing(std::int64_t n_bytes) const {
+    return (n_bytes * exchange_cycles + exchange_bytes - 1) / exchange_bytes;
+  }
+
   std::int64_t transfer(std::int64_t n_bytes, std::int64_t fragments) const {
-    return (n_bytes + bytes_per_cycle - 1) / bytes_per_cycle + fragments * fragment_cycles;
+    return passing(n_bytes) + fragments * fragment_cycles;
   }
 
   // The same in double words, to both cores of pairs; 0 where a chip knows no pairs or the transfer is too short.
@@ -74,7 +81,7 @@ struct LoadRates {
   }
 
   // Bytes that pass a port in single words while `n` do in double words, no more.
-  std::int64_t paired(std::int64_t n) const { return n * bytes_per_cycle / paired_bytes_per_cycle; }
+  std::int64_t paired(std::int64_t n) const { return n * exchange_bytes / (paired_bytes_per_cycle * exchange_cycles); }
 
   // How many bytes fewer these are for a transfer of `n` bytes.
   std::int64_t saved(std::int64_t n) const { return paired_transfer(n, 0) == 0 ? 0 : n - paired(n); }

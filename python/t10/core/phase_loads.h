@@ -59,9 +59,9 @@ class PhaseLoads : public PhaseGroups {
     senders_.assign(n_, {});
     for (std::size_t g = 0; g < groups_.size(); ++g) least_received(g);
     Loads result = largest();
-    result.port /= rates_.bytes_per_cycle;
-    const Int fastest = std::max(rates_.bytes_per_cycle, rates_.paired_bytes_per_cycle);
-    result.port = std::max(result.port, (sent_bytes + fastest - 1) / fastest);
+    result.port /= rates_.exchange_bytes;
+    const Int paired = rates_.paired_bytes_per_cycle, sent = rates_.passing(sent_bytes);
+    result.port = std::max(result.port, paired > 0 ? std::min(sent, (sent_bytes + paired - 1) / paired) : sent);
     return result;
   }
 
@@ -81,16 +81,16 @@ class PhaseLoads : public PhaseGroups {
   bool is_words(const Wanted &piece) const { return is_words(piece.from, piece.here, piece.length); }
   Int end_of(const Wanted &piece) const { return piece.from + bytes(piece.length); }
 
-  // What a group does at least to receive: cycles of a port times bandwidth, and work behind the exchange.
+  // What a group does at least to receive: cycles of a port times `exchange_bytes`, and work behind the exchange.
   void least_received(std::size_t group) {
-    const Int fragment = rates_.fragment_cycles * rates_.bytes_per_cycle;
+    const Int fragment = rates_.fragment_cycles * rates_.exchange_bytes, per_byte = rates_.exchange_cycles;
     touched_.clear();
     const bool is_alone = groups_[group].n_members == 1;
     each_piece(group, [&](const Take &take) {
       if (is_alone && is_member(group, take.core)) return;
       const Int n = bytes(take.length);
       Sender &sender = senders_[static_cast<std::size_t>(take.core)];
-      Int cost = groups_[group].pairing == Pairing::perhaps && may_be_wide(take) ? rates_.paired(n) : n;
+      Int cost = per_byte * (groups_[group].pairing == Pairing::perhaps && may_be_wide(take) ? rates_.paired(n) : n);
       if (sender.n_bytes == 0) touched_.push_back(take.core);
       sender.note(n, (from_of(take) | bytes(take.here) | n) % (2 * kWordBytes) == 0);
       if (is_words(take)) {
@@ -113,12 +113,12 @@ class PhaseLoads : public PhaseGroups {
     Int gathered = 0, saved = 0;
     for (const std::int32_t core : touched_) {
       Sender &sender = senders_[static_cast<std::size_t>(core)];
-      if (groups_[group].pairing == Pairing::within && sender.is_wide) sender.saved = rates_.saved(sender.n_bytes);
+      if (groups_[group].pairing == Pairing::within && sender.is_wide) sender.saved = per_byte * rates_.saved(sender.n_bytes);
       saved += sender.saved;
       if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] -= sender.saved;
       if (!sender.is_packing) continue;
       sender.is_ragged |= (sender.end & (kWordBytes - 1)) != 0;
-      const Int padding = padded(sender.n_packed, sender.is_ragged) - sender.n_packed;
+      const Int padding = per_byte * (padded(sender.n_packed, sender.is_ragged) - sender.n_packed);
       received_[group] += padding;
       if (is_member(group, core)) own_received_[static_cast<std::size_t>(core)] += padding;
       if (!sender.is_ragged && !is_member(group, core)) gathered = std::max(gathered, sender.packed);
@@ -147,7 +147,7 @@ class PhaseLoads : public PhaseGroups {
 
   // Bytes that pass a port for `n` packed ones at least: whole words, and more where some do not arrive as words.
   Int padded(Int n, bool is_ragged) const {
-    const Int unit = rates_.bytes_per_cycle % kWordBytes == 0 ? kWordBytes : 1;
+    const Int unit = rates_.exchange_cycles == 1 && rates_.exchange_bytes % kWordBytes == 0 ? kWordBytes : 1;
     return (n + (is_ragged ? kWordBytes - 1 : 0) + unit - 1) / unit * unit;
   }
 

@@ -19,8 +19,10 @@ LEAST_WITHIN = 8
 
 def exchange_rates(chip: ChipSpec) -> MoveRates:
     """Return the rates at which loads are counted on a chip."""
+    n_bytes, n_cycles = chip.exchange_rate
     return MoveRates(
-        bytes_per_cycle=chip.exchange_bytes_per_cycle,
+        exchange_bytes=n_bytes,
+        exchange_cycles=n_cycles,
         fragment_cycles=chip.fragment_cycles,
         largest_words=chip.largest_transfer_words,
         copy_8=UNITS // 8 * max(8 // chip.copy_bytes_per_cycle, 1),
@@ -76,7 +78,7 @@ def parts_cycles(
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
     if chip.pair_rate:
         is_long = n_bytes >= chip.least_paired_words * WORD_BYTES
-        saved = -(-n_bytes // chip.exchange_bytes_per_cycle) + n_bytes // -chip.pair_rate
+        saved = chip.port_cycles(n_bytes) + n_bytes // -chip.pair_rate
         port = port - n_paired * np.where(is_long, saved, 0)
     inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
     return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
@@ -90,7 +92,7 @@ def part_port_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
     """
     ragged = np.minimum(n_bytes % WORD_BYTES, 1)
     whole = n_bytes + ragged * (WORD_BYTES - 1)
-    words = -(-whole // chip.exchange_bytes_per_cycle)
+    words = chip.port_cycles(whole)
     words = words + chip.fragment_cycles * ragged * np.minimum(n_bytes // LEAST_WITHIN, 1)
     largest_bytes = chip.largest_transfer_words * WORD_BYTES
     if chip.shift_buffer_bytes + WORD_BYTES <= largest_bytes:

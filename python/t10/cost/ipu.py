@@ -231,7 +231,7 @@ class IpuCostModel(PlainForms):
         """Return the cycles of one exchange phase in which no core sends or receives more than `max_bytes`."""
         if max_bytes == 0:
             return 0
-        words = -(-max_bytes // self.chip.exchange_bytes_per_cycle)
+        words = self.chip.port_cycles(max_bytes)
         return self._phase_cycles(neighbour) + words + self.chip.fragment_cycles * (max(fragments, 1) - 1)
 
     def copy_cycles(self, n_bytes: int) -> int:
@@ -330,5 +330,5 @@ class IpuCostModel(PlainForms):
     def _round_cycles(self, n_bytes: Ints) -> Ints:
         """Return the cycles of one round of a shift: exchange into the shift buffer, copy to where it belongs."""
         chip = self.chip
-        words = -(-n_bytes // chip.exchange_bytes_per_cycle)
+        words = chip.port_cycles(n_bytes)
         return self._phase_cycles(True) + words + shifted_part_cycles(chip, n_bytes)

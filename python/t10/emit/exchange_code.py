@@ -28,8 +28,8 @@ WORD_BYTES = 4
 NO_FILLS = np.empty((0, 4), np.int32)
 COUNTED = 1 << 20
 FRAGMENTS = MoveRates(
-    bytes_per_cycle=1 << 40, fragment_cycles=COUNTED, largest_words=1 << 20, copy_8=0, copy_4=0, copy_2=0, copy_1=0,
-    short_even=0, short_odd=0, long_even=0, long_odd=0, row=0, ragged=0,
+    exchange_bytes=1 << 40, exchange_cycles=1, fragment_cycles=COUNTED, largest_words=1 << 20, copy_8=0, copy_4=0,
+    copy_2=0, copy_1=0, short_even=0, short_odd=0, long_even=0, long_odd=0, row=0, ragged=0,
 )  # fmt: skip
 """Rates under which ports take `COUNTED` cycles per fragment, besides one per transfer for its bytes."""
 

@@ -364,7 +364,7 @@ def _together(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, 
         return np.ones(len(rows), np.int64)
     fastest = fastest_axes(spec, rows, whole_lengths(spec, rows))
     is_shared = ~np.isin(fastest, sorted(operand.axes)) & (rows[np.arange(len(rows)), fastest] % 2 == 0)
-    return np.where(is_shared & (n_bytes % 8 == 0), chip.pair_rate // chip.exchange_bytes_per_cycle, 1)
+    return np.where(is_shared & (n_bytes % 8 == 0), int(chip.pair_rate // chip.exchange_bytes_per_cycle), 1)
 
 
 def _n_positions(dim: AffineDim, size: int, extents: Sequence[int]) -> int:
@@ -401,7 +401,7 @@ def arrival_cycles(context: Context, received: Ints, reading: Reading, runs: Int
 def _phase_cycles(context: Context, received: int, item_bytes: int, *, is_joined: bool) -> int:
     """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
     chip = context.chip
-    words = -(-received * item_bytes // chip.exchange_bytes_per_cycle)
+    words = chip.port_cycles(received * item_bytes)
     loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
     traffic = Traffic(received, 0, 1, received, 0, loads)
     return ArrivalCosts(context.cost).cycles(traffic, item_bytes, is_joined=is_joined)

@@ -153,7 +153,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
                    const std::vector<std::int64_t> &rates, const Places &places, std::int64_t row_eighths,
                    std::int64_t column_eighths, Table &table) {
   check_sources(runs, sources);
-  if (rates.size() != 8) throw std::invalid_argument("eight rates are needed");
+  if (rates.size() != 9) throw std::invalid_argument("nine rates are needed");
   const std::int64_t n_tiles = std::int64_t(table.shape(0));
   for (std::size_t i = 0; i < runs.shape(0); ++i) {
     const Run &run = rows_of(runs)[i];
@@ -166,7 +166,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
       throw std::out_of_range("fill " + std::to_string(i) + " names a tile that is not there");
     }
   }
-  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], {rates[4], rates[5]}, rates[6], rates[7]};
+  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], {rates[5], rates[6]}, rates[7], rates[8]};
   t10::Transfers made;
   t10::Schedule plan;
   std::int64_t last = 0, fragments = 0, most = 0;

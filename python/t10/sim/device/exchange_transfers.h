@@ -23,7 +23,8 @@ namespace t10 {
 
 // What a transfer and a copy cost; see docs/device-simulator.md for where the numbers come from.
 struct ExchangeRates {
-  std::int64_t exchange_bytes_per_cycle, fragment_cycles, copy_bytes_per_cycle, largest_words;
+  std::int64_t exchange_bytes, exchange_cycles;  // a port passes so many bytes in so many cycles
+  std::int64_t fragment_cycles, copy_bytes_per_cycle, largest_words;
   MemoryElements elements;
   std::int64_t paired_bytes_per_cycle, least_paired_words;  // 0: tiles of a pair take the same like any others
 };
@@ -370,7 +371,7 @@ class TransferMaker {
     std::int64_t fragments = transfer.fragments + (is_direct ? transfer.landing_ranges : is_packed ? 1 : 0);
     fragments += ((n_bytes + WORD - 1) / WORD - 1) / rates_.largest_words;
     transfer.fragments = fragments;
-    transfer.cycles = (n_bytes + rates_.exchange_bytes_per_cycle - 1) / rates_.exchange_bytes_per_cycle +
+    transfer.cycles = (n_bytes * rates_.exchange_cycles + rates_.exchange_bytes - 1) / rates_.exchange_bytes +
                       fragments * rates_.fragment_cycles;
     if (!transfer.is_wide || rates_.paired_bytes_per_cycle == 0 || n_bytes < rates_.least_paired_words * WORD) return;
     transfer.paired_cycles = (n_bytes + rates_.paired_bytes_per_cycle - 1) / rates_.paired_bytes_per_cycle +

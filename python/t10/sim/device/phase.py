@@ -42,7 +42,7 @@ class ExchangeModel:
         """Return the numbers of the native scheduler."""
         chip = self.chip
         return [
-            chip.exchange_bytes_per_cycle,
+            *chip.exchange_rate,
             chip.fragment_cycles,
             chip.copy_bytes_per_cycle,
             chip.largest_transfer_words,
