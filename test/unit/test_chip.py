@@ -125,7 +125,7 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
         ("sram_bytes: 8KiB", r"sram_bytes = 8192 is too little, .*read ahead \(docs"),
         ("hbm_bandwidth: 1 TB", "unknown unit 'TB', .*did you mean TB/s"),
         ("hbm_bandwidth: 2 gbps", "unknown unit 'gbps', .*did you mean GB/s"),
-        ("hbm_bandwidth: 2", "line 3: .*did you mean 2 TB/s"),
+        ("hbm_bandwidth: 2", "line 3: .*did you mean 2 GB/s or 2 TB/s"),
         ("hbm_bandwidth: 500", "did you mean 500 GB/s"),
         ("hbm_bandwidth: -2 TB/s", "line 3: .*greater than 0, found -2000000000000"),
         ("memory: {bytes_per_second: 1 GB/s, chanels: 2}", "line 3: .*memory.chanels: .*mean 'channels'"),

@@ -410,7 +410,7 @@ def test_chip_files_have_memory() -> None:
     assert other.memory.bytes_per_second == 8e12
     assert other.memory.latency_cycles == chip.memory.latency_cycles
     assert load_chip("ipu-mk2").off_chip is None
-    with pytest.raises(InputError, match="did you mean 2 TB/s"):
+    with pytest.raises(InputError, match="did you mean 2 GB/s or 2 TB/s"):
         load_chip("ipu-mk2:hbm_bandwidth=2")
 
 

@@ -127,7 +127,7 @@ def test_yaml_may_repeat_a_value() -> None:
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        ("sram_bytes: 99999999999999999999", "field sram_bytes: .*less than or equal to"),
+        ("sram_bytes: 99999999999999999999", "field sram_bytes: .*256 MiB at most"),
         ("clock_hz: .nan", "field clock_hz: .*finite"),
         ("clock_hz: .inf", "field clock_hz: .*finite"),
         ("clock_hz: 1e999", "field clock_hz"),

@@ -8,30 +8,19 @@ from math import prod
 from operator import mul
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t10.chip.refusals import unsuitable
-from t10.chip.units import Plain, rate_field
+from t10.chip.units import MOST_RATE, Plain, per_cycle_field, rate_field
 from t10.core.links import RATE_CYCLES, LinkLevel, Links, Topology
 
 MOST_LEVELS = 8
 MOST_CYCLES = 1 << 20
-MOST_RATE = 1 << 20
-"""Bytes that a link may pass in a cycle."""
-LEAST_RATE = 1 / RATE_CYCLES
-"""Bytes that a link must pass in a cycle: links have whole rates per `RATE_CYCLES`."""
 MOST_BYTES_PER_SECOND = 1e14
 """Far above any link."""
 MOST_PAIRS = 1 << 10
 """Groups that may each be linked with every other."""
 KEPT_LINKS = 64
-
-
-def _plausible(bytes_per_cycle: float) -> float:
-    """Refuse a rate of a link that is too slow to be one; 0 is none."""
-    if 0 < bytes_per_cycle < LEAST_RATE:
-        raise ValueError(f"no link is so slow, expected at least {LEAST_RATE:.3g} bytes per cycle")
-    return bytes_per_cycle
 
 
 class Level(BaseModel):
@@ -52,8 +41,7 @@ class Level(BaseModel):
     link_bytes_per_cycle: Annotated[
         float,
         Field(ge=0, le=MOST_RATE, description="that a link passes in its direction"),
-        Plain,
-        AfterValidator(_plausible),
+        per_cycle_field("link"),
     ] = 0
     link_bytes_per_second: Annotated[
         float,

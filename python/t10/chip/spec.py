@@ -17,10 +17,21 @@ from pydantic import (
 )
 
 from t10.chip.energy import Energy
-from t10.chip.levels import LEAST_RATE, MOST_LEVELS, MOST_RATE, Level, links_of, n_cores_of
+from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.off_chip import OffChipMemory, with_bandwidth
 from t10.chip.refusals import unsuitable
-from t10.chip.units import Plain, clock_field, n_bytes, ratio, whole
+from t10.chip.units import (
+    LEAST_RATE,
+    MOST_MEMORY,
+    MOST_RATE,
+    Plain,
+    clock_field,
+    memory_field,
+    n_bytes,
+    per_cycle_field,
+    ratio,
+    whole,
+)
 from t10.core.dtypes import NUMPY_BY_DTYPE
 from t10.core.links import Links
 from t10.core.off_chip import OffChip
@@ -104,7 +115,7 @@ class ChipSpec(BaseModel):
     ]
     description: str = ""
     n_cores: Annotated[int, Field(ge=1, le=MAX_CORES, description="cores that can work"), Plain]
-    sram_bytes: Annotated[Memory, Field(description="memory of one core")]
+    sram_bytes: Annotated[int, Field(ge=1, le=MOST_MEMORY, description="memory of one core"), memory_field()]
     memory_base: Annotated[Bytes, Field(description="address of a core's first byte")] = IPU_MEMORY.base
     interleaved_base: Annotated[
         Bytes, Field(description="address from which on memory elements lie interleaved and hold no code")
@@ -126,18 +137,18 @@ class ChipSpec(BaseModel):
     exchange_bytes_per_cycle: Annotated[
         float,
         Field(ge=LEAST_RATE, le=MOST_RATE, description="per core and direction, full duplex"),
-        Plain,
+        per_cycle_field("exchange"),
         AfterValidator(whole),
     ]
     paired_bytes_per_cycle: Annotated[
         int,
         Field(
             ge=0,
-            le=MAX_NUMBER,
+            le=MOST_RATE,
             description="what cores 2k and 2k + 1 each receive of what both take, in transfers of whole double words; "
             "0, or where cores are linked: no more than others",
         ),
-        Plain,
+        per_cycle_field("exchange"),
     ] = 0
     least_paired_words: Annotated[
         Count, Field(description="32-bit words of a transfer that a pair takes together, at least")
@@ -152,7 +163,9 @@ class ChipSpec(BaseModel):
     largest_transfer_words: Annotated[
         Count, Field(description="32-bit words of the longest transfer; longer ones take a further fragment")
     ] = 4148
-    copy_bytes_per_cycle: Annotated[int, Field(ge=1, le=MAX_NUMBER, description="copy inside a core"), Plain]
+    copy_bytes_per_cycle: Annotated[
+        int, Field(ge=1, le=MOST_RATE, description="copy inside a core"), per_cycle_field("copy")
+    ]
     copy_launch_cycles: Annotated[CyclesField, Field(description="start of a copy inside a core")]
     launch_cycles: Annotated[CyclesField, Field(description="start of a compute step on a core")]
     n_workers: Annotated[

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 
 from pydantic import BeforeValidator, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -25,8 +26,15 @@ BYTES = {
 HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 PER_SECOND = {f"{unit}/s": factor for unit, factor in BYTES.items()} | {"TB/s": 10**12}
 MOST = 1e18
+MOST_RATE = 1 << 20
+"""Bytes that a port or link may pass in a cycle."""
+LEAST_RATE = 1 / RATE_CYCLES
+"""Bytes that they must pass in a cycle: links have whole rates per `RATE_CYCLES`."""
+MOST_MEMORY = 1 << 28
+"""Bytes of a core: more than a Groq LPU has, which is a single core."""
 _NOT_FINITE = {"nan", "inf", "+inf", "-inf", "infinity", "-infinity"}
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
+_OCTAL = re.compile(r"[+-]?0[0-9_]+")
 _QUANTITY = re.compile(r"([+-]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z/]+)")
 
 
@@ -56,9 +64,10 @@ Plain = BeforeValidator(plain)
 
 @dataclass(frozen=True, slots=True)
 class Plausible:
-    """What `of` a chip may pass in a second: less than `least`, or more than `most`, was meant in another unit.
+    """What `of` a chip may be: less than `least`, or more than `most`, was meant in another unit.
 
     `units` may have been meant, largest first; `unit` by who wrote one, but the wrong. What chips have lies in `usual`.
+    What is too much was perhaps meant divided by one of `factors`; `words` say what is too little and too much.
     """
 
     of: str
@@ -68,27 +77,33 @@ class Plausible:
     least: float
     most: float
     usual: tuple[float, float]
+    words: tuple[str, str] = ("slow", "fast")
+    factors: tuple[float, ...] = (1e3, 1e6, 1e9)
 
     def check(self, value: float, written: object) -> None:
         """Raise ValueError for what nobody builds, with what was probably meant; `written` is the value as given."""
         if 0 < value < self.least:
             raise ValueError(
-                f"no {self.of} is so slow, expected {self.expected}{self._meant(self._in_other_unit(written))}"
+                f"no {self.of} is so {self.words[0]}, expected {self.expected}"
+                f"{self._meant(self._in_other_units(written))}"
             )
         if value > self.most:
-            likely = [value / factor for factor in (1e3, 1e6, 1e9) if self._is_usual(value / factor)]
+            likely = [value / factor for factor in self.factors if self._is_usual(value / factor)]
             raise ValueError(
-                f"no {self.of} is so fast, expected {self._text(self.most)} at most"
+                f"no {self.of} is so {self.words[1]}, expected {self._text(self.most)} at most"
                 f"{self._meant(self._text(likely[0]) if likely else '')}"
             )
 
-    def _in_other_unit(self, written: object) -> str:
-        """Return the number that was written in the unit that was probably meant; nothing where none suits."""
+    def _in_other_units(self, written: object) -> str:
+        """Return the number that was written in the units that were probably meant; nothing where none suits.
+
+        Where several suit, a person who wrote a unit meant `unit`; one who wrote none may have meant each.
+        """
         found = _QUANTITY.fullmatch(written.strip()) if isinstance(written, str) else None
         number = float(str(found[1] if found else written).replace("_", ""))
-        units = [*([self.unit] if found else []), *self.units]
-        usual = (unit for unit in units if self._is_usual(number * self.units[unit]))
-        return next((f"{number:g} {unit}" for unit in usual), "")
+        units = [self.unit, *(unit for unit in self.units if unit != self.unit)]
+        usual = [unit for unit in units if self._is_usual(number * self.units[unit])]
+        return " or ".join(f"{number:g} {unit}" for unit in (usual[:1] if found else usual))
 
     def _is_usual(self, value: float) -> bool:
         return self.usual[0] <= value < self.usual[1]
@@ -105,9 +120,10 @@ class Plausible:
         """Return the validator of a field; `read` gives the number of a text with a unit."""
 
         def checked(written: object, field: ValidatorFunctionWrapHandler) -> float:
-            value = float(field(read(written)))
-            self.check(value, written)
-            return value
+            value = read(written)
+            if isinstance(value, (int, float)) and isfinite(value):
+                self.check(value, written)
+            return field(value)
 
         return WrapValidator(checked)
 
@@ -115,8 +131,42 @@ class Plausible:
 def clock_field() -> WrapValidator:
     """Return the validator of a clock in Hz."""
     units = {"GHz": 10**9, "MHz": 10**6}
-    known = Plausible("chip", "cycles per second", units, "GHz", least=1e6, most=1e11, usual=(1e7, 1e10))
+    known = Plausible("chip", "cycles per second", units, "GHz", least=1e7, most=1e11, usual=(1e7, 1e10))
     return known.validator(hertz)
+
+
+def memory_field() -> WrapValidator:
+    """Return the validator of the bytes of a core's memory; what is too little depends on other fields."""
+    units = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
+    usual = (1 << 12, 1 << 26)
+    known = Plausible(
+        "memory of a core",
+        "bytes",
+        units,
+        "KiB",
+        least=1,
+        most=MOST_MEMORY,
+        usual=usual,
+        words=("small", "large"),
+        factors=(1 << 10, 1 << 20),
+    )
+    return known.validator(n_bytes)
+
+
+def per_cycle_field(of: str) -> WrapValidator:
+    """Return the validator of the bytes per cycle of a port or link; 0, where a field may be 0, is none."""
+
+    def checked(written: object, field: ValidatorFunctionWrapHandler) -> float:
+        value = plain(written)
+        if isinstance(value, (int, float)) and value > MOST_RATE:
+            raise ValueError(
+                f"no {of} is so fast, expected at most {MOST_RATE} bytes per cycle, not per second"
+            )
+        if isinstance(value, (int, float)) and 0 < value < LEAST_RATE:
+            raise ValueError(f"no {of} is so slow, expected at least {LEAST_RATE:.3g} bytes per cycle")
+        return field(value)
+
+    return WrapValidator(checked)
 
 
 def rate_field(of: str, most: float) -> WrapValidator:
@@ -136,6 +186,11 @@ def _scaled(value: object, units: dict[str, int], usual: str) -> object:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     text = value.strip() if isinstance(value, str) else ""
+    if _OCTAL.fullmatch(text):
+        meant = text.lstrip("+-0_") or "0"
+        raise ValueError(
+            f"a leading zero means an octal number to some readers of YAML: did you mean {meant}?"
+        )
     if _NUMBER.fullmatch(text):
         return _whole(float(text.replace("_", ""))) if set(text) & set(".eE") else int(text)
     found = _QUANTITY.fullmatch(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -23,6 +24,7 @@ JSON_SUFFIX = ".json"
 MAX_SHOWN = 200
 Place = tuple[str | int, ...]
 """Keys and numbers of items that lead to a value."""
+_OCTAL = re.compile(r"[+-]?0[0-7_]+")
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 
@@ -158,8 +160,13 @@ class _Loader(yaml.SafeLoader):
 
 
 def _number_or_text(make: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a constructor of numbers that leaves `1:30` as it is: YAML 1.1 takes it for 90."""
-    return lambda loader, node: node.value if ":" in node.value else make(loader, node)
+    """Return a constructor of numbers that leaves `1:30` and `020` as text: YAML 1.1 takes them for 90 and 16."""
+    return lambda loader, node: node.value if _is_unclear(node.value) else make(loader, node)
+
+
+def _is_unclear(text: str) -> bool:
+    """Return whether YAML 1.1 and 1.2 read a number differently: of base 60, or octal."""
+    return ":" in text or _OCTAL.fullmatch(text) is not None
 
 
 for _kind in ("int", "float"):

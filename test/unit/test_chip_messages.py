@@ -1,0 +1,53 @@
+"""What a chip file is refused for: what nobody builds, with what was probably meant, by line and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t10.chip import load_chip
+from t10.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("clock_hz: 1.33 MHz", r"no chip is so slow, .*did you mean 1\.33 GHz\?, found '1\.33 MHz'"),
+        ("clock_hz: 1.33", r"no chip is so slow, .*did you mean 1\.33 GHz\?, found 1\.33"),
+        ("clock_hz: 1.33e12", r"no chip is so fast, .*did you mean 1\.33 GHz\?"),
+        (
+            "sram_bytes: 624 MiB",
+            r"no memory of a core is so large, .*256 MiB at most: did you mean 624 KiB\?",
+        ),
+        ("sram_bytes: 300 GiB", r"no memory of a core is so large, .*256 MiB at most"),
+        (
+            "exchange_bytes_per_cycle: 4000000",
+            "at most 1048576 bytes per cycle, not per second, found 4000000",
+        ),
+        ("copy_bytes_per_cycle: 1e9", "at most 1048576 bytes per cycle, not per second"),
+        ("paired_bytes_per_cycle: 1e7", "at most 1048576 bytes per cycle, not per second"),
+        (
+            "levels: [{name: a, count: 2, topology: ring, link_bytes_per_cycle: 4000000}]",
+            "no link is so fast, expected at most 1048576 bytes per cycle, not per second",
+        ),
+        ("n_cores: 020", r"field n_cores: a leading zero .* did you mean 20\?, found '020'"),
+        ("sync_cycles: -007", r"did you mean 7\?"),
+        ("memory: {bytes_per_second: 3}", r"did you mean 3 GB/s or 3 TB/s\?, found 3"),
+        ("memory: {bytes_per_second: 3 B/s}", r"did you mean 3 GB/s\?"),
+        ("hbm_bandwidth: 460", r"did you mean 460 GB/s or 460 MB/s\?"),
+    ],
+)
+def test_what_nobody_builds_is_refused_with_what_was_meant(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-4\nname: x\n{line}\n")
+    with pytest.raises(InputError, match=message) as caught:
+        load_chip(path)
+    assert str(caught.value).startswith(f"chip file {path}: line 3: field ")
+
+
+def test_numbers_that_all_readers_of_yaml_read_alike_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text("based_on: test-4\nname: x\nsync_cycles: 0x10\nn_cores: 1_0\nlaunch_cycles: 0\n")
+    chip = load_chip(path)
+    assert (chip.sync_cycles, chip.n_cores, chip.launch_cycles) == (16, 10, 0)
