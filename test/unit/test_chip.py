@@ -70,10 +70,13 @@ def test_unknown_name_lists_the_known_ones() -> None:
         ("based_on: ipu-mk2\nn_core: 4\n", r"field n_core: unknown field, did you mean .n_cores.\?, found 4"),
         ('based_on: ipu-mk2\nname: "a\\nb"\n', r"line 2: field name: .*found 'a\\nb'"),
         ("based_on: ipu-mk2\nn_cores: many\n", r"line 2: field n_cores: expected a number, found 'many'"),
-        ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*greater than or equal to 1, found 0"),
+        ("based_on: ipu-mk2\nn_cores: 0\n", r"field n_cores: .*expected at least 1, found 0"),
         ("based_on: ipu-mk2\nreserved_bytes: 638976\n", r"is too little, expected at least 651344"),
-        ("based_on: ipu-mk9\n", r"field based_on: found 'ipu-mk9', expected one of"),
-        ("name: x\n", r"field n_cores: field required"),
+        (
+            "based_on: ipu-mk9\n",
+            r"field based_on: found 'ipu-mk9', expected a bundled chip: did you mean ipu-mk2",
+        ),
+        ("name: x\n", r"field n_cores: expected a value, found none"),
         ("- 1\n", r"expected a mapping of fields, found list"),
         ("{: [", r"is not YAML"),
     ],
@@ -127,7 +130,7 @@ def test_numbers_may_have_units(tmp_path: Path, field: str, text: str, value: fl
         ("hbm_bandwidth: 2 gbps", "unknown unit 'gbps', .*did you mean GB/s"),
         ("hbm_bandwidth: 2", "line 3: .*did you mean 2 GB/s or 2 TB/s"),
         ("hbm_bandwidth: 500", "did you mean 500 GB/s"),
-        ("hbm_bandwidth: -2 TB/s", "line 3: .*greater than 0, found -2000000000000"),
+        ("hbm_bandwidth: -2 TB/s", "line 3: .*expected more than 0, found -2000000000000"),
         ("memory: {bytes_per_second: 1 GB/s, chanels: 2}", "line 3: .*memory.chanels: .*mean 'channels'"),
         (
             "memory: {bytes_per_second: 1 GB/s, channels: true}",
@@ -210,7 +213,7 @@ def test_every_error_names_file_line_and_field_and_what_was_found(wrong: str, tm
         name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)[1:]
         message = str(caught.value)
         assert message.startswith(f"chip file {path}: line {line}: field {name}"), message
-        assert re.search(r"expected|should be|unknown (unit|field)", message), message
+        assert re.search(r"expected|unknown (unit|field)", message), message
         assert ", found " in message, message
         n_refused += 1
     assert n_refused > 40
@@ -372,7 +375,7 @@ def test_numbers_of_its_parts_are_changed_by_their_names() -> None:
         ("test-16:shift_buffer_bytes=12", "field shift_buffer_bytes"),
         (
             "test-16:execution=overlap",
-            "field execution: .*'bulk-synchronous' or 'overlapped', found 'overlap'",
+            "field execution: .*'bulk-synchronous' or 'overlapped' .did you mean overlapped.., found 'overlap'",
         ),
         ("test-16:executon=overlapped", r"did you mean execution=overlapped\?"),
         (

@@ -252,7 +252,7 @@ def test_a_file_of_pins_says_what_is_wrong_with_its_form(tmp_path: Path) -> None
         ('{"format": "t10-report", "version": 1}', "format: found 't10-report'"),
         (
             '{"format": "t10-pins", "version": 1, "operators": [{"name": "a", "f_op": [1e300]}]}',
-            "should be a valid integer, found 1e",
+            "expected a whole number, found 1e",
         ),
     ):
         path = tmp_path / "pins.json"

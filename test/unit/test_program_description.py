@@ -95,7 +95,7 @@ def test_the_file_follows_the_schema(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ({"repeat": 0, "body": []}, r"steps\[0\]\.repeat\.repeat: .*greater than or equal to 1, found 0$"),
+        ({"repeat": 0, "body": []}, r"steps\[0\]\.repeat\.repeat: .*expected at least 1, found 0$"),
         ({"execute": 3}, r"steps\[0\]\.execute\.execute: .*found 3$"),
         ({"exchange": "x", "more": 1}, r"steps\[0\]\.exchange\.more: unknown field"),
     ],

@@ -159,7 +159,7 @@ def test_pins_are_bounded(tmp_path: Path) -> None:
         '{"format": "t10-pins", "version": 1, "operators": [{"name": "a", "f_op": {"m": 1}, "idle_level": '
         f"{2**70}}}]}}"
     )
-    with pytest.raises(InputError, match=r"operators\[0\].idle_level: .*less than or equal to"):
+    with pytest.raises(InputError, match=r"operators\[0\].idle_level: expected at most"):
         read_pins(path)
 
 

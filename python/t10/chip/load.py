@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put, words_of
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
-from t10.chip.spec import ChipSpec
+from t10.chip.spec import BASE_KEY, ChipSpec
 from t10.core import plugins
 from t10.core.trust.files import read_text
-from t10.core.trust.schema import validated
+from t10.core.trust.schema import line_text, validated
 from t10.core.trust.tree import YAML_BYTES, Place, parse_yaml, read_yaml, yaml_lines
 from t10.errors import InputError
 
 SUFFIXES = (".yaml", ".yml", ".json")
-BASE_KEY = "based_on"
 CORES_KEY = "n_cores"
 PAIRS_KEY = "paired_bytes_per_cycle"
 CHANGES_AFTER = ":"
@@ -55,11 +55,11 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
         raise InputError(f"unknown chip '{text}' (expected one of {known}, or the path of a .yaml file)")
     source = f"chip file {text}"
     own = read_yaml(path, what="chip file", hint=HINT)
-    check_one_way(own, source)
     lines = yaml_lines(read_text(path, YAML_BYTES))
+    check_one_way(own, f"{source}: {line_text((BANDWIDTH_KEY,), lines)}")
     if (BANDWIDTH_KEY,) in lines:
         lines[MEMORY_KEY, "bytes_per_second"] = lines[BANDWIDTH_KEY,]
-    return _checked(_filled(own, source), own, source, lines)
+    return _checked(_filled(own, source, lines), own, source, lines)
 
 
 def _checked(
@@ -82,10 +82,9 @@ def _checked(
         return chip
     if PAIRS_KEY not in own:
         return chip.model_copy(update={PAIRS_KEY: 0})
-    line = f"line {lines[PAIRS_KEY,]}: " if (PAIRS_KEY,) in lines else ""
     raise InputError(
-        f"{source}: {line}field {PAIRS_KEY}: expected 0 or more than exchange_bytes_per_cycle = {least}: pairs "
-        f"that take no more than others gain nothing, found {rate}",
+        f"{source}: {line_text((PAIRS_KEY,), lines)}field {PAIRS_KEY}: expected 0 or more than "
+        f"exchange_bytes_per_cycle = {least}: pairs that take no more than others gain nothing, found {rate}",
         hint=hint,
     )
 
@@ -115,18 +114,21 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
 
 def _bundled(name: str) -> dict[str, Any]:
     text = (resources.files("t10.chip") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
-    return _filled(parse_yaml(text, name), name)
+    return _filled(parse_yaml(text, name), name, {})
 
 
-def _filled(fields: dict[str, Any], source: str) -> dict[str, Any]:
+def _filled(fields: dict[str, Any], source: str, lines: Mapping[Place, int]) -> dict[str, Any]:
     """Return the fields of a file, those of the bundled chip it is based on filled in."""
     base = fields.pop(BASE_KEY, None)
     if base is None:
         return fields
     if not isinstance(base, str) or base not in bundled_chips():
-        known = ", ".join(bundled_chips())
+        near = get_close_matches(str(base), bundled_chips(), n=1)
+        known = f"did you mean {near[0]}?" if near else f"one of {', '.join(bundled_chips())}"
         raise InputError(
-            f"{source}: field {BASE_KEY}: found {base!r:.60}, expected one of {known}", hint=HINT
+            f"{source}: {line_text((BASE_KEY,), lines)}field {BASE_KEY}: found {base!r:.60}, expected a bundled chip: "
+            f"{known}",
+            hint=HINT,
         )
     filled = {**_bundled(base), "description": f"based on {base}", **fields}
     if fields.get(LEVELS_KEY, []) != [] and CORES_KEY not in fields:

@@ -56,10 +56,10 @@ def with_bandwidth(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_one_way(fields: Mapping[str, Any], source: str) -> None:
-    """Raise `InputError` for a chip file that states the memory and its bandwidth beside it."""
+    """Raise `InputError` for a chip file that states the memory and its bandwidth beside it, after its `source`."""
     if MEMORY_KEY in fields and BANDWIDTH_KEY in fields:
         raise InputError(
-            f"{source}: field {BANDWIDTH_KEY}: found {fields[BANDWIDTH_KEY]!r:.60} beside {MEMORY_KEY}, expected one of"
+            f"{source}field {BANDWIDTH_KEY}: found {fields[BANDWIDTH_KEY]!r:.60} beside {MEMORY_KEY}, expected one of"
             " them",
             hint=f"{MEMORY_KEY}.bytes_per_second is of each channel, {BANDWIDTH_KEY} of all together",
         )

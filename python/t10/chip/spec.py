@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -18,7 +18,7 @@ from pydantic import (
 
 from t10.chip.energy import Energy
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
-from t10.chip.off_chip import OffChipMemory, with_bandwidth
+from t10.chip.off_chip import BANDWIDTH_KEY, OffChipMemory, with_bandwidth
 from t10.chip.refusals import unsuitable
 from t10.chip.units import (
     LEAST_RATE,
@@ -45,6 +45,7 @@ MAX_CORES = 1 << 17
 MAX_NUMBER = (1 << 31) - 1
 """Any other number of a chip: costs multiply a few of them, in 64 bits."""
 KIB = 1024
+BASE_KEY = "based_on"
 MAP_FIELDS = ("element_bytes", "memory_base", "interleaved_base")
 Count = Annotated[int, Field(ge=1, le=MAX_NUMBER), Plain]
 Bytes = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(n_bytes)]
@@ -106,6 +107,9 @@ class ChipSpec(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    OTHER_KEYS: ClassVar = (BASE_KEY, BANDWIDTH_KEY)
+    """What a chip file may have beside these fields."""
 
     name: Annotated[
         str,

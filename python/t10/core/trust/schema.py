@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from t10.core.trust.tree import Place, read_json
+from t10.core.trust.wording import SAYS_WHAT_WAS_FOUND, worded
 from t10.errors import InputError
 
 MOST = (1 << 53) - 1
@@ -19,16 +19,6 @@ MAX_SHOWN = 3
 MAX_VALUE = 60
 FIELDS = "fields"
 """Kind of an error, and in its context: the fields of a record that do not suit each other. Its message names them."""
-KINDS = {
-    "int_from_float": "expected a whole number, got one with a fractional part",
-    "tuple_type": "expected a list",
-    "model_type": "expected a mapping of fields",
-    "string_type": "expected text",
-    "bool_type": "expected true or false",
-    "bool_parsing": "expected true or false",
-}
-"""What is expected, in words of a file, by the kind of an error."""
-
 Integer = Annotated[int, Field(ge=-MOST, le=MOST)]
 Size = Annotated[int, Field(ge=0, le=MOST)]
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -91,14 +81,11 @@ def explain(
         where = ""
         for step in problem["loc"]:
             where += f"[{step}]" if isinstance(step, int) else f".{step}"
-        message = problem["msg"].removeprefix("Value error, ")
-        if record is not None and problem["type"] == "extra_forbidden":
-            near = get_close_matches(str(problem["loc"][-1]), _fields_at(record, problem["loc"][:-1]), n=1)
-            message = "unknown field" + "".join(f", did you mean '{name}'?" for name in near)
-        message = KINDS.get(problem["type"], message)
-        has_value = problem["type"] not in ("missing", FIELDS) and where
+        message = worded(problem, record)
+        has_value = problem["type"] not in (*SAYS_WHAT_WAS_FOUND, FIELDS) and where
         found = f", found {problem['input']!r:.{MAX_VALUE}}" if has_value else ""
-        place = _line(_places(problem), lines or {})
+        places = _places(problem)
+        place = line_text(next((each for each in places if each in (lines or {})), ()), lines or {})
         place += f"{prefix}{where.lstrip('.')}: " if where else ""
         parts.append(f"{place}{message[:1].lower()}{message[1:]}{found}")
     more = len(problems) - len(parts)
@@ -112,24 +99,6 @@ def _places(problem: ErrorDetails) -> tuple[Place, ...]:
     return (*((*at, name) for name in names), *(at[:n] for n in range(len(at), 0, -1)))
 
 
-def _line(places: Sequence[Place], lines: Mapping[Place, int]) -> str:
-    """Return the line of the first place that is known; nothing where none is."""
-    known = next((place for place in places if place in lines), None)
-    return "" if known is None else f"line {lines[known]}: "
-
-
-def _fields_at(record: type[BaseModel], place: Place) -> tuple[str, ...]:
-    """Return the names of the fields of the record that lies at a place inside another; none where it is no record."""
-    inner: type[BaseModel] | None = record
-    for step in place:
-        if isinstance(step, str):
-            field = inner.model_fields.get(step) if inner is not None else None
-            inner = None if field is None else _record_in(field.annotation)
-    return tuple(inner.model_fields) if inner is not None else ()
-
-
-def _record_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the record that a type is, or one of several, or a list of."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_record_in, get_args(annotation))), None)
+def line_text(place: Place, lines: Mapping[Place, int]) -> str:
+    """Return the line of a place as a message begins with it, nothing where it is not known."""
+    return f"line {lines[place]}: " if place in lines else ""
