@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put, words_of
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
+from t10.chip.sources import SOURCES_KEY, Sources, sources_in
 from t10.chip.spec import BASE_KEY, ChipSpec
 from t10.core import plugins
 from t10.core.trust.files import read_text
@@ -60,6 +62,26 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     if (BANDWIDTH_KEY,) in lines:
         lines[MEMORY_KEY, "bytes_per_second"] = lines[BANDWIDTH_KEY,]
     return _checked(_filled(own, source, lines), own, source, lines)
+
+
+def sources_of(name_or_path: str | Path) -> Sources:
+    """Return where the numbers of a chip come from that `load_chip` takes."""
+    text = str(name_or_path)
+    name, colon, changes = text.partition(CHANGES_AFTER)
+    added = plugins.names(plugins.CHIPS, bundled_chips())
+    if colon and (name in (*bundled_chips(), *added) or Path(name).suffix in SUFFIXES):
+        return sources_of(name).changed({each.partition("=")[0].strip(): None for each in changes.split(",")})
+    if text in bundled_chips():
+        written = _bundled_text(text)
+    else:
+        path = plugins.file(plugins.CHIPS, text, bundled_chips()) if text in added else Path(text)
+        written = read_text(path, YAML_BYTES)
+    fields = parse_yaml(written, text)
+    found = sources_in(written, fields.get(SOURCES_KEY))
+    if fields.get(LEVELS_KEY) and CORES_KEY not in fields:
+        fields[CORES_KEY] = None
+        found = replace(found, by_field=(*found.by_field, (CORES_KEY, "counts of levels")))
+    return found.on(sources_of(fields[BASE_KEY]), fields) if BASE_KEY in fields else found
 
 
 def _checked(
@@ -112,13 +134,30 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     return _checked(fields, own, f"chip {text}", {})
 
 
+def _check_sources(stated: object, source: str) -> None:
+    """Raise `InputError` for sources that are no texts by the field they are of."""
+    if isinstance(stated, dict):
+        known = cast("dict[object, object]", stated)
+        unknown = [field for field in known if str(field).partition("[")[0] not in ChipSpec.model_fields]
+        if not unknown and all(isinstance(each, str) for each in known.values()):
+            return
+    raise InputError(
+        f"{source}field {SOURCES_KEY}: expected texts by the field they are of, found {stated!r:.60}",
+        hint=HINT,
+    )
+
+
 def _bundled(name: str) -> dict[str, Any]:
-    text = (resources.files("t10.chip") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
-    return _filled(parse_yaml(text, name), name, {})
+    return _filled(parse_yaml(_bundled_text(name), name), name, {})
+
+
+def _bundled_text(name: str) -> str:
+    return (resources.files("t10.chip") / "data" / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def _filled(fields: dict[str, Any], source: str, lines: Mapping[Place, int]) -> dict[str, Any]:
     """Return the fields of a file, those of the bundled chip it is based on filled in."""
+    _check_sources(fields.pop(SOURCES_KEY, {}), f"{source}: {line_text((SOURCES_KEY,), lines)}")
     base = fields.pop(BASE_KEY, None)
     if base is None:
         return fields
