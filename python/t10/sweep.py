@@ -61,7 +61,7 @@ class Point(BaseModel):
     `mean_gbytes_per_second_in` and `utilisation` are those of `t10.report.rates`, `used_bytes` the most of a core
     that is in use at once, `gap` what a better choice could save at most. Of a model in stages, cycles are those from a
     request to its result; `gap` and both rates are those of the time from one result to the next.
-    `joules` are those of a run where the chip has energies; a model in stages has none.
+    `joules` are those of a run, of a model in stages those of a result, where the chip has energies.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -271,6 +271,7 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
         "gap": round(1 - whole.bound_cycles / whole.interval_cycles, 5) if whole.interval_cycles else 0.0,
         "n_stages": len(whole.stages),
         "results_per_second": whole.results_per_second,
+        "joules": None if whole.energy is None else whole.energy.total,
     }
 
 

@@ -28,7 +28,9 @@ from t10.report import build_report
 from t10.report.analyser.data import page_data
 from t10.report.analyser.page import page_text
 from t10.report.compare import totals
+from t10.report.stages import stages_table
 from t10.report.table import energy_text, joules_text, report_text
+from t10.staged import compile_stages
 from t10.sweep import parse_varied
 
 CHIP = load_chip("test-16")
@@ -176,3 +178,40 @@ def test_page_comparison_and_sweep_show_it(tmp_path: Path, capsys: pytest.Captur
     joules = [float(row.split(",")[header.split(",").index("joules")]) for row in rows]
     assert joules[0] == reports[0].energy.total
     assert joules[1] == pytest.approx(joules[0] + reports[0].energy.compute)
+
+
+def test_stages_have_energy_each_and_in_total(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chip = tmp_path / "chip.yaml"
+    chip.write_text(
+        "based_on: test-2x4\nname: x\nenergy: {mac_pj: 0.5, byte_pj: 1.2, off_chip_byte_pj: 60, static_watts: 8}\n"
+    )
+    model, folder = MODEL.with_name("mlp.onnx"), tmp_path / "out"
+    staged = compile_stages(model, chip, stages=2)
+    report = staged.report()
+    first, second = (stage.energy for stage in report.stages)
+    assert first is not None
+    assert second is not None
+    assert report.energy is not None
+    assert report.energy.total == pytest.approx(first.total + second.total)
+    # Each has half of the watts for as long as the slowest takes.
+    assert first.static == second.static == pytest.approx(4 * report.interval_cycles / report.clock_hz)
+    alone = [energy for each in staged.executables if (energy := each.report().energy) is not None]
+    handed = sum(each.n_bytes for each in report.stages[0].sends)
+    assert first.exchange == alone[report.stages[0].plan].exchange
+    assert second.exchange == pytest.approx(alone[report.stages[1].plan].exchange + handed * 1.2e-12)
+    arguments = ["--chip", str(chip), "--stages", "2", "--no-cache"]
+    assert main(["compile", str(model), "-o", str(folder), *arguments, "--no-program"]) == 0
+    shown = capsys.readouterr().out
+    assert "(modelled): compute" in shown
+    assert main(["report", str(folder)]) == 0
+    assert "(modelled): compute" in capsys.readouterr().out
+    assert "modelled energy of a result" in (folder / "report.html").read_text(encoding="utf-8")
+    varied = ["--vary", "sync_cycles=90", "-o", str(tmp_path / "sweep")]
+    assert main(["sweep", str(model), *arguments, *varied]) == 0
+    assert "energy" in capsys.readouterr().out
+
+
+def test_stages_of_a_chip_without_energies_have_none() -> None:
+    report = compile_stages(MODEL.with_name("mlp.onnx"), "test-2x4", stages=2).report()
+    assert report.energy is None
+    assert "energy" not in [column.title for column in stages_table(report).columns]

@@ -22,7 +22,15 @@ from t10.core.trust.schema import Count, Size, read_record
 from t10.report.columns import Column, FittedTable
 from t10.report.rates import MEAN_RATE, OF_PEAK, UTILISATION, mean_rate, utilisation
 from t10.report.records import UTILISATION as UTILISATION_TEXT
-from t10.report.table import bytes_text, count_text, milliseconds_text, share_text
+from t10.report.records import EnergyReport
+from t10.report.table import (
+    bytes_text,
+    count_text,
+    energy_text,
+    joules_text,
+    milliseconds_text,
+    share_text,
+)
 from t10.report.traffic import operator_traffic
 from t10.version import VERSION as T10_VERSION
 
@@ -63,6 +71,12 @@ class StageRecord(Record):
         float, Field(ge=0, description="into its busiest core, over the interval; without hand-overs")
     ] = 0.0
     sends: tuple[HandOverRecord, ...]
+    energy: Annotated[
+        EnergyReport | None,
+        Field(
+            description="modelled, of a result, where the chip file has energies; static over the interval"
+        ),
+    ] = None
 
 
 class StagesReport(Record):
@@ -91,6 +105,9 @@ class StagesReport(Record):
         float | None, Field(ge=0, description="the same of all stages' groups together, over the interval")
     ] = None
     mean_gbytes_per_second_in: Annotated[float, Field(ge=0, description="the most of any stage")] = 0.0
+    energy: Annotated[
+        EnergyReport | None, Field(description="modelled, of a result: the sum over the stages")
+    ] = None
     n_places: Annotated[
         Count, Field(description="places at which the model could be cut, both ends included")
     ]
@@ -126,6 +143,7 @@ def stages_report(
     """Return the report of a model as stages, of the plans that differ; `chip` is one of the groups of cores."""
     interval = staged.interval_cycles
     rates = [_rates(plan, chip, interval) for plan in plans]
+    taken = _energies(staged, plans, chip)
     specs = [spec for stage in staged.stages for spec in plans[stage.plan].graph.operators]
     return StagesReport(
         format=FORMAT,
@@ -145,6 +163,7 @@ def stages_report(
         bound_cycles=staged.bound_cycles,
         utilisation=utilisation(specs, interval * len(staged.stages), chip),
         mean_gbytes_per_second_in=max(rates[stage.plan][1] for stage in staged.stages),
+        energy=EnergyReport.added(taken),
         n_places=staged.n_places,
         n_planned=staged.n_planned,
         is_free=staged.is_free,
@@ -166,10 +185,34 @@ def stages_report(
                     HandOverRecord(value=each.value, n_bytes=each.n_bytes, cycles=each.cycles)
                     for each in stage.sends
                 ),
+                energy=taken[number],
             )
             for number, stage in enumerate(staged.stages)
         ),
     )
+
+
+def _energies(
+    staged: StagedPlan, plans: Sequence[ModulePlan], chip: ChipSpec
+) -> tuple[EnergyReport | None, ...]:
+    """Return the energy of every stage for a result; None where the chip file has none.
+
+    A stage takes what the stage before it hands over, and has its share of the chip's watts from one result to the
+    next, whether it works or waits.
+    """
+    if chip.energy is None:
+        return (None,) * len(staged.stages)
+    from t10.report.energy import PICO, energies  # its bytes are counted by the planner
+
+    of_plans = [EnergyReport.added(energies(plan, chip, chip.energy)) for plan in plans]
+    static = chip.energy.static_watts * staged.interval_cycles / chip.clock_hz
+    found: list[EnergyReport | None] = []
+    for number, stage in enumerate(staged.stages):
+        own = of_plans[stage.plan] or EnergyReport(compute=0, exchange=0, off_chip=0, static=0)
+        n_bytes = sum(each.n_bytes for each in staged.stages[number - 1].sends) if number else 0
+        exchange = own.exchange + n_bytes * chip.energy.byte_pj * PICO
+        found.append(own.model_copy(update={"exchange": exchange, "static": static}))
+    return tuple(found)
 
 
 def _rates(plan: ModulePlan, chip: ChipSpec, interval: int) -> tuple[float | None, float]:
@@ -212,15 +255,19 @@ STAGE_COLUMNS = (
     Column(MEAN_RATE, rank=4),
     Column(OF_PEAK, rank=4),
     Column("KiB/core"),
+    Column("energy", rank=4),
 )
 
 
 def stages_table(report: StagesReport) -> FittedTable:
     """Return one row per stage: cycles with what it receives and sends, bytes handed on, how busy its links are.
 
-    Rates are as in `t10.report.rates`, over the time from one result to the next.
+    Rates are as in `t10.report.rates`, over the time from one result to the next. Energy, modelled, is that of a
+    result, where the chip file has energies.
     """
-    table = FittedTable(STAGE_COLUMNS, f"Stages (cycles are modelled, {report.cost_model})")
+    has_energy = report.energy is not None
+    columns = [each for each in STAGE_COLUMNS if has_energy or each.title != "energy"]
+    table = FittedTable(tuple(columns), f"Stages (cycles are modelled, {report.cost_model})")
     for number, stage in enumerate(report.stages):
         table.add_row(
             str(number),
@@ -234,6 +281,7 @@ def stages_table(report: StagesReport) -> FittedTable:
             f"{stage.mean_gbytes_per_second_in:.2f}",
             share_text(stage.utilisation),
             f"{stage.peak_bytes / 1024:.1f}",
+            *((joules_text(stage.energy.total),) if stage.energy is not None else ()),
         )
     return table
 
@@ -260,6 +308,8 @@ def stages_summary(report: StagesReport) -> RenderableType:
         )
     rate = f"{report.mean_gbytes_per_second_in:.2f}, into the busiest core, over all of the time"
     table.add_row(MEAN_RATE, rate)
+    if report.energy is not None:
+        table.add_row("energy", f"{energy_text(report.energy)}, of a result")
     table.add_row("cut", cut_text(report))
     peak = max(stage.peak_bytes for stage in report.stages)
     share = peak / report.capacity_bytes if report.capacity_bytes else 0.0

@@ -7,7 +7,7 @@ from typing import Any
 from t10.report.analyser.document import LIBRARY, SHARED, document, facts_html
 from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.stages import StagesReport, cut_text
-from t10.report.table import bytes_text, milliseconds_text, share_text
+from t10.report.table import bytes_text, energy_text, milliseconds_text, share_text
 
 PIPELINE = (*LIBRARY, *SHARED, "lanes.js", "stages.js")
 BODY = """<h2>Pipeline</h2>
@@ -45,11 +45,13 @@ def _facts(report: StagesReport) -> tuple[tuple[str, str], ...]:
     interval, latency = map(milliseconds_text, milliseconds)
     engines = share_text(report.utilisation)
     peak = max(stage.peak_bytes for stage in report.stages)
+    energy = report.energy
     return (
         ("results per second", f"{report.results_per_second:,.1f}"),
         ("interval", f"{interval}, {report.interval_cycles:,} cycles"),
         ("latency", f"{latency}, {report.latency_cycles:,} cycles"),
         *(((UTILISATION, f"{engines} of the matrix engines' peak"),) if engines else ()),
+        *(() if energy is None else (("modelled energy of a result", energy_text(energy)),)),
         (MEAN_RATE, f"{report.mean_gbytes_per_second_in:.2f}, busiest core"),
         ("peak per core", f"{bytes_text(peak)} of {bytes_text(report.capacity_bytes)}"),
         ("a stage has", f"a {report.level} of {report.group_cores:,} cores"),
