@@ -33,8 +33,12 @@ def way(links: Links, source: int, target: int) -> Way:
         if here == there:
             continue
         parent = (level.stride, here // level.count)
-        hops = _hops(level, here % level.count, there % level.count)
-        return [((*parent, *hop), level.rate / RATE_CYCLES, level.latency_cycles) for hop in hops]
+        hops = list(_hops(level, here % level.count, there % level.count))
+        # Into a switch and out of it is one hop: the way turns at the highest one.
+        turn = len(hops) // 2 if level.topology in ("switch", "tree") else None
+        latencies = [0 if number == turn else level.latency_cycles for number in range(len(hops))]
+        rate = level.rate / RATE_CYCLES
+        return [((*parent, *hop), rate, latency) for hop, latency in zip(hops, latencies, strict=True)]
     return []
 
 
@@ -44,6 +48,8 @@ def _hops(level: LinkLevel, here: int, there: int) -> Iterator[tuple[object, ...
     if level.topology == "switch":
         yield "out", here
         yield "in", there
+    if level.topology == "tree":
+        yield from _through_tree(level.width, here, there)
     if level.topology not in ("mesh", "torus"):
         return
     sides = (level.count // level.width, level.width)
@@ -57,6 +63,16 @@ def _hops(level: LinkLevel, here: int, there: int) -> Iterator[tuple[object, ...
             before = tuple(at)
             at[dim] = (at[dim] + step) % n
             yield before, tuple(at)
+
+
+def _through_tree(children: int, here: int, there: int) -> Iterator[tuple[object, ...]]:
+    """Yield the links up and down: nodes of a height are numbered alike, their parent is above every so many."""
+    if here == there:
+        return
+    yield "up", here
+    for link in _through_tree(children, here // children, there // children):
+        yield (*link, "above")
+    yield "down", there
 
 
 @dataclass
@@ -106,7 +122,5 @@ def simulated(sent: list[Sent], links: Links, port_rate: float, packet_bytes: in
         run.free[resource] = done
         run.end = max(run.end, done)
         for following, (_, latency) in run.nexts.get((number, resource), {}).items():
-            # A switch is one hop: its latency is that of the way out.
-            is_second = following[-2:-1] == ("in",) or "in" in following
-            run.push(done + (0 if is_second else latency), number, following, n_bytes)
+            run.push(done + latency, number, following, n_bytes)
     return run.end

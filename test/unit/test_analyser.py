@@ -122,7 +122,7 @@ def test_tiles_stand_where_the_chip_has_them() -> None:
     assert len({tuple(place) for place in places}) == chip.n_cores
 
 
-@pytest.mark.parametrize("name", ["test-16", "ipu-mk2", "test-4x16", "test-torus", "v-ipu-4"])
+@pytest.mark.parametrize("name", ["test-16", "ipu-mk2", "test-4x16", "test-torus", "test-tree", "v-ipu-4"])
 def test_every_tile_is_drawn_at_a_place_of_its_own_within_the_frame_of_its_chip(name: str) -> None:
     chip = load_chip(name)
     data = page_data(two_operator_plan(), chip, build_report(two_operator_plan(), chip))

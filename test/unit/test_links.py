@@ -45,6 +45,9 @@ TOPOLOGIES: tuple[tuple[Topology, int, int], ...] = (
     ("mesh", 9, 9),
     ("torus", 12, 4),
     ("torus", 7, 7),
+    ("tree", 12, 2),
+    ("tree", 9, 3),
+    ("tree", 10, 4),
 )
 
 
@@ -89,7 +92,7 @@ def test_what_passes_a_link_is_what_is_walked_hop_by_hop(
             passed = [(link, rate) for one in ways for link, rate, _ in one]
             for link, rate in set(passed) if is_multicast else passed:
                 walked[link] = (walked.get(link, (0, rate))[0] + each.n_bytes, rate)
-            longest = max([longest, *(sum(lat for link, _, lat in one if "in" not in link) for one in ways)])
+            longest = max([longest, *(sum(latency for _, _, latency in one) for one in ways)])
         n_bytes, latency = links.loads(n_cores, rows_of(sent))
         assert sorted(n_bytes[n_bytes > 0].tolist()) == sorted(n for n, _ in walked.values())
         assert latency == longest
@@ -131,6 +134,18 @@ def test_no_link_is_passed_within_a_group() -> None:
     assert (n_bytes.sum(), latency) == (0, 0)
 
 
+def test_a_tree_of_one_switch_is_a_switch_and_a_higher_one_is_passed_from_switch_to_switch() -> None:
+    sent = random_phase(Random(7), 32, 40, 9)
+    tree, switch = (Links((level(kind, 8, 8),)) for kind in ("tree", "switch"))
+    (of_tree, latency), (of_switch, expected) = (each.loads(32, rows_of(sent)) for each in (tree, switch))
+    assert (of_tree.tolist(), latency) == (of_switch.tolist(), expected)
+    binary = Links((level("tree", 8, 2),))
+    assert binary.levels[0].n_links == 2 * (8 + 4 + 2)
+    for target, n_switches in ((5, 1), (9, 3), (17, 5)):
+        n_bytes, latency = binary.loads(32, rows_of([Sent(0, (target,), 12)]))
+        assert (n_bytes.sum(), latency) == (12 * (n_switches + 1), 20 * n_switches)
+
+
 TOO_WIDE = "levels:\n  - {name: core, count: 16}\n"
 MISTAKES = [
     ("levels: [{name: core, count: 16}, {name: chip, count: 2}]", "only the first may be an exchange"),
@@ -138,7 +153,12 @@ MISTAKES = [
     ("levels: [{name: core, count: 16, topology: mesh, link_bytes_per_cycle: 1}]", "columns = 0, expected a divisor"),
     ("levels: [{name: core, count: 16, topology: ring}]", "expected one of link_bytes_per_cycle"),
     ("levels: [{name: core, count: 16, latency_cycles: 3}]", "an exchange has no links"),
-    ("levels: [{name: core, count: 16, topology: tree}]", "topology"),
+    ("levels: [{name: core, count: 16, topology: star}]", "topology"),
+    ("levels: [{name: core, count: 16, topology: tree, link_bytes_per_cycle: 1}]", "children = 0, expected 2 or more"),
+    (
+        "levels: [{name: core, count: 16, topology: ring, children: 2, link_bytes_per_cycle: 1}]",
+        "children = 2, expected 2 or more for a tree, none otherwise",
+    ),
     ("levels: [{name: core, count: 4, topology: ring, link_bytes_per_second: 9 Gb/s}]", "did you mean GB/s"),
 ]  # fmt: skip
 
@@ -200,7 +220,7 @@ def test_no_plan_is_cheaper_for_a_link_and_some_are_dearer() -> None:
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus"]
+    "name", ["test-2x4", "test-2x16", "test-line", "test-ring", "test-mesh", "test-torus", "test-tree"]
 )
 @pytest.mark.parametrize("model", ["mlp", "conv"])
 def test_models_are_executed_as_priced(name: str, model: str) -> None:

@@ -34,10 +34,13 @@ class Level(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=40, description="what is counted: core, chip, pair")]
     count: Annotated[int, Field(ge=1, le=1 << 20, description="how many of them the level joins"), Plain]
     topology: Annotated[
-        Literal["exchange", "all-to-all", "switch", "ring", "line", "mesh", "torus"],
+        Literal["exchange", "all-to-all", "switch", "ring", "line", "mesh", "torus", "tree"],
         Field(description="how they are linked; only cores may share an exchange"),
     ] = "exchange"
     columns: Annotated[int, Field(ge=0, le=1 << 20, description="of a mesh or torus; rows follow"), Plain] = 0
+    children: Annotated[
+        int, Field(ge=0, le=1 << 20, description="of every switch of a tree; groups are its leaves"), Plain
+    ] = 0
     link_bytes_per_cycle: Annotated[
         float,
         Field(ge=0, le=MOST_RATE, description="that a link passes in its direction"),
@@ -77,6 +80,11 @@ class Level(BaseModel):
                 f"level {self.name}: columns = {self.columns}, expected a divisor of count = {self.count} for a mesh or"
                 " torus, none otherwise",
                 "columns",
+            )
+        if (self.topology == "tree") != (self.children > 1) or self.children == 1:
+            raise unsuitable(
+                f"level {self.name}: children = {self.children}, expected 2 or more for a tree, none otherwise",
+                "children",
             )
         if self.topology == "all-to-all" and self.count > MOST_PAIRS:
             raise unsuitable(
@@ -126,7 +134,7 @@ def links_of(levels: tuple[Level, ...], clock_hz: float) -> Links | None:
                 stride=stride,
                 count=level.count,
                 topology=level.kind,
-                width=level.columns or level.count,
+                width=level.columns or level.children or level.count,
                 rate=level.rate(clock_hz) if level.topology != "exchange" else 1,
                 latency_cycles=level.latency_cycles,
                 is_multicast=level.multicast,

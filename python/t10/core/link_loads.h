@@ -15,7 +15,7 @@ namespace t10 {
 constexpr std::int64_t kRateCycles = 1024;  // rates of links are bytes in so many cycles
 constexpr std::size_t kLevelNumbers = 7;
 
-enum class Topology : std::int64_t { kExchange, kAllToAll, kSwitch, kMesh, kTorus };
+enum class Topology : std::int64_t { kExchange, kAllToAll, kSwitch, kMesh, kTorus, kTree };
 
 class LinkLoads {
  public:
@@ -29,6 +29,8 @@ class LinkLoads {
                   numbers[i + 5], numbers[i + 6] != 0, static_cast<Int>(bytes_.size()), 0};
       if (level.stride < 1 || level.count < 1 || level.width < 1 || level.rate < 1)
         throw std::invalid_argument("LinkLoads: a level without groups or bandwidth");
+      if (level.topology == Topology::kTree && level.width < 2)
+        throw std::invalid_argument("LinkLoads: a tree whose switches have one child");
       level.n_links = n_links_of(level);
       const Int whole = level.stride * level.count, n_parents = (n_cores + whole - 1) / whole;
       bytes_.resize(bytes_.size() + static_cast<std::size_t>(n_parents * level.n_links), 0);
@@ -92,8 +94,31 @@ class LinkLoads {
       case Topology::kSwitch: return 2 * level.count;
       case Topology::kMesh:
       case Topology::kTorus: return 4 * level.count;
+      case Topology::kTree: {
+        Int n = 0;
+        for (Int nodes = level.count; nodes > 1; nodes = above(level, nodes)) n += 2 * nodes;
+        return n;
+      }
       default: return 0;
     }
+  }
+
+  // Switches that so many nodes of a tree have above them.
+  static Int above(const Level &level, Int nodes) { return (nodes + level.width - 1) / level.width; }
+
+  // Up to the first common switch and down from it; each node has a link up and one down, those of groups first.
+  template <class Use>
+  static Int climb(const Level &level, Int from, Int to, Use &&use) {
+    Int first = 0, n_switches = -1;
+    for (Int nodes = level.count; from != to; nodes = above(level, nodes)) {
+      use(first + 2 * from);
+      use(first + 2 * to + 1);
+      from /= level.width;
+      to /= level.width;
+      first += 2 * nodes;
+      n_switches += 2;
+    }
+    return n_switches;
   }
 
   // Gives every link on the way between two groups, and returns how many hops that are.
@@ -108,6 +133,7 @@ class LinkLoads {
       use(2 * to + 1);
       return 1;
     }
+    if (level.topology == Topology::kTree) return climb(level, from, to, use);
     // First along the row, then along the column.
     const Int width = level.width, height = level.count / width, row = from / width, column = to % width;
     return walk(level, from % width, column, width, [&](Int at, Int way) { use(4 * (row * width + at) + way); }) +

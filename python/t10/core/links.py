@@ -8,6 +8,8 @@ the outermost level on which its ends lie in different groups, and no others.
 | `exchange` | none: the ports of cores are all there is | |
 | `all-to-all` | one from every group to every other | 1 hop |
 | `switch` | one out of every group, one into it | 1 hop |
+| `tree` | groups have switches above them, `width` nodes each, up to one: a link up from every node, one down | up to \
+the first common switch, then down; a hop for every switch |
 | `mesh` | to the neighbours in rows of `width` and in columns, one in each direction | along the row, then the column |
 | `torus` | the same, and from each end to the other | the shorter way round, forward of two equal ones |
 """
@@ -26,8 +28,8 @@ from t10.core.arrays import Ints
 
 RATE_CYCLES = _loads.RATE_CYCLES
 """Rates of links are bytes in so many cycles."""
-Topology = Literal["exchange", "all-to-all", "switch", "mesh", "torus"]
-TOPOLOGIES: tuple[Topology, ...] = ("exchange", "all-to-all", "switch", "mesh", "torus")
+Topology = Literal["exchange", "all-to-all", "switch", "mesh", "torus", "tree"]
+TOPOLOGIES: tuple[Topology, ...] = ("exchange", "all-to-all", "switch", "mesh", "torus", "tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,11 @@ class LinkLevel:
     def n_links(self) -> int:
         """Return how many links join the groups of one parent, one per direction."""
         by_topology = {"exchange": 0, "all-to-all": self.count**2, "switch": 2 * self.count}
+        if self.topology == "tree":
+            nodes = [self.count]
+            while nodes[-1] > 1:
+                nodes.append(-(-nodes[-1] // self.width))
+            return 2 * sum(nodes[:-1])
         return by_topology.get(self.topology, 4 * self.count)
 
 
