@@ -144,6 +144,24 @@ def test_inputs_that_do_not_fit_together_are_refused() -> None:
         import_proto(model, source="bad")
 
 
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
+@pytest.mark.parametrize("kind", ["float", "int64"])
+def test_vectors_of_different_lengths_fit_together_as_rows_and_columns(operator: str, kind: str) -> None:
+    """ONNX's propagation of data takes them for shapes, which do not broadcast."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]> g ({kind}[8] a, {kind}[4] b) => ({kind}[8, 4] y)
+        <int64[1] first = {{0}}, int64[1] second = {{1}}> {{
+            column = Unsqueeze (a, second)  row = Unsqueeze (b, first)  y = {operator} (column, row) }}"""
+    )
+    dtype = np.float32 if kind == "float" else np.int64
+    inputs = {"a": np.arange(8, dtype=dtype), "b": np.arange(2, 6, dtype=dtype)}
+    imported = import_proto(model, source="outer")
+    with imported.module.context:
+        found = run_module(imported.module, inputs)["y"]
+    outer = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[operator].outer
+    np.testing.assert_array_equal(found, outer(inputs["a"], inputs["b"]))
+
+
 def test_dynamic_dim_is_named_with_the_remedy() -> None:
     with pytest.raises(InputError, match=r"dim 0 of input 'x' is 'batch'.*--shape x=1x16 or --shape batch=1"):
         import_model(MODELS / "symbolic.onnx")

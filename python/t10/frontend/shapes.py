@@ -102,9 +102,10 @@ def infer_shapes(model: Any, source: str, *, strict: bool = False) -> Any:
         if reads_unknown_type(model):
             raise UnsupportedOpError(f"{source}: EyeLike reads what no operator gives a type")
         plain = onnx.shape_inference.infer_shapes(model)
-        inferred = onnx.shape_inference.infer_shapes(
-            model, check_type=strict, strict_mode=strict, data_prop=not has_long_row(plain)
-        )
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=not has_long_row(plain))
+        if strict:
+            # Without data: its propagation takes every tensor of one dim for a shape, and refuses outer sums of two.
+            inferred = onnx.shape_inference.infer_shapes(inferred, check_type=True, strict_mode=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise InputError(f"{source}: shapes do not fit together: {one_line(error)}") from error
     for value in inferred.graph.output:
