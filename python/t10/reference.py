@@ -228,7 +228,7 @@ class OnnxRuntime:
         return self._run(inputs, with_inner=False)
 
     def values(self, inputs: Arrays) -> Arrays:
-        """Return the outputs and what every node of the main graph gives, by name, in the order of the nodes."""
+        """Return the outputs and tensors that nodes of the main graph give, by name, in the order of the nodes."""
         return self._run(inputs, with_inner=True)
 
     def held(self, inputs: Arrays) -> Arrays:
@@ -277,7 +277,8 @@ class OnnxRuntime:
                 if with_inner not in self._sessions:
                     self._sessions[with_inner] = self._session(with_inner=with_inner)
                 session = self._sessions[with_inner]
-                names = [value.name for value in session.get_outputs() if value.type != _UNREADABLE]
+                made = session.get_outputs()
+                names = [value.name for value in made if _is_read(value.type, with_inner=with_inner)]
                 results = session.run(names, self._feeds(session, inputs))
         except Exception as error:  # onnxruntime raises classes of its own without a common base
             if not type(error).__module__.startswith("onnxruntime"):
@@ -287,6 +288,11 @@ class OnnxRuntime:
         return {
             name: np.asarray(each) for name, each in pairs if not isinstance(each, (list, dict, type(None)))
         }
+
+
+def _is_read(kind: str, *, with_inner: bool) -> bool:
+    """Return whether a session gives arrays of a type; of values inside a model, what an optional holds is none."""
+    return kind != _UNREADABLE and not (with_inner and kind.startswith("optional("))
 
 
 def _unread(value: Any) -> NDArray[Any]:

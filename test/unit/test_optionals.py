@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 import t10
+from t10.cli import main
 from t10.errors import UnsupportedOpError
 
 X = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])
@@ -37,9 +38,9 @@ ASKED = [
 ]
 
 
-def _model(nodes: list[onnx.NodeProto], rows: int, file: Path) -> None:
-    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [rows, 3])
-    graph = helper.make_graph(nodes, "g", [X], [y])
+def _model(nodes: list[onnx.NodeProto], rows: int, file: Path, kind: int = onnx.TensorProto.FLOAT) -> None:
+    x, y = (helper.make_tensor_value_info(name, kind, [n, 3]) for name, n in (("x", 2), ("y", rows)))
+    graph = helper.make_graph(nodes, "g", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     file.write_bytes(model.SerializeToString())
 
@@ -51,6 +52,18 @@ def test_optionals_are_what_they_hold(nodes: list[onnx.NodeProto], rows: int, tm
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     expected = np.concatenate([x, np.exp(x)]) if nodes is LISTED else np.exp(x)
     np.testing.assert_allclose(t10.compile(file, "test-4").run({"x": x})["y"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16])
+@pytest.mark.parametrize(("nodes", "rows"), [(HELD, 2), (LISTED, 4)])
+def test_models_with_optionals_are_compared(
+    nodes: list[onnx.NodeProto], rows: int, kind: int, tmp_path: Path
+) -> None:
+    """Nothing is multiplied by what an optional or a list holds while it is one."""
+    file = tmp_path / "m.onnx"
+    _model(nodes, rows, file, kind)
+    words = ("--chip", "test-4", "--no-cache", "--engine", "plan", "--seeds", "3")
+    assert main(["verify", str(file), *words]) == 0
 
 
 def test_an_element_of_nothing_is_refused(tmp_path: Path) -> None:
