@@ -105,6 +105,23 @@ def test_means_of_integers_are_cut(dtype: Any, keepdims: int, tmp_path: Path) ->
         np.testing.assert_array_equal(found["y"], expected, strict=True)
 
 
+SHORTS = {
+    "bool": [0, 1, 1, 0], "int8": [-128, -1, 0, 127], "uint8": [0, 127, 128, 255],
+    "int32": [-(2**31), 2**15, 2**16 + 7, -40_000], "int64": [2**63 - 1, 2**40 + 3, -(2**15) - 1, 65_535],
+    "float16": [-32_768, 0.999, -7.5, 32_752], "float32": [-32_768.9, 32_767.9, -0.5, 100.5],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SHORTS)
+def test_shorts_keep_the_lowest_bits_of_integers_and_whole_parts_of_floats(
+    source: str, tmp_path: Path
+) -> None:
+    inputs = {"x": np.array(SHORTS[source], source)}
+    path = _saved(tmp_path, node("Cast", ["x"], ["y"], to=onnx.TensorProto.INT16), inputs)
+    for found in _on_engines(path, inputs, tmp_path / "program"):
+        np.testing.assert_array_equal(found["y"], inputs["x"].astype(np.int16), strict=True)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_pools_of_bytes_with_places(dtype: Any, tmp_path: Path) -> None:
     x = np.random.default_rng(0).integers(0, 256, (1, 2, 6, 6)).astype(np.uint8).view(dtype)

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from t10.dialect.mlir import dialect, extras, ir, passmanager
+from t10.dialect.mlir import dialect, extras, ir, passmanager, walk
 from t10.errors import T10Error, UnsupportedOpError
 from t10.frontend.diagnose import leftovers, reason_of, refuse_unsupported, without_types
 from t10.frontend.unsupported import UnsupportedNode
@@ -31,6 +31,8 @@ TO_LINALG = (
     "builtin.module(torch-lower-to-backend-contract{backend-legal-ops=aten.flatten.using_ints,aten.unflatten.int},"
     "torch-backend-to-linalg-on-tensors-backend-pipeline)"
 )
+_SHORT_OF_TORCH = 2
+"""The number of int16 among torch's types."""
 CLEAN = "builtin.module(func.func(canonicalize,cse),symbol-dce)"
 
 
@@ -79,9 +81,41 @@ def run_lowering(model: Any, context: Any) -> Any:
     with warnings.catch_warnings():  # of values without a type, which are refused by name
         warnings.simplefilter("ignore")
         nodes.import_all()
+    _cast_to_shorts(module)
     passmanager.PassManager.parse(TO_TORCH).run(module.operation)
     passmanager.PassManager.parse(TO_LINALG).run(module.operation)
     return module
+
+
+def _cast_to_shorts(module: Any) -> None:
+    """Write every Cast to int16 as a conversion of torch, in place: torch-mlir reads ONNX's to other types alone."""
+    for op in list(walk(module)):
+        if op.operation.name != "torch.operator":
+            continue
+        attributes = op.operation.attributes
+        if ir.StringAttr(attributes["name"]).value != "onnx.Cast":
+            continue
+        if ir.IntegerAttr(attributes["torch.onnx.to"]).value != onnx.TensorProto.INT16:
+            continue
+        with ir.InsertionPoint(op.operation), op.operation.location:
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SHORT_OF_TORCH)
+            given = (
+                op.operation.operands[0],
+                _constant("int", value=number),
+                *(_constant("bool", value=ir.BoolAttr.get(False)) for _ in range(2)),
+                _constant("none"),
+            )
+            made = ir.Operation.create(
+                "torch.aten.to.dtype", results=[op.operation.results[0].type], operands=given
+            )
+        op.operation.results[0].replace_all_uses_with(made.result)
+        op.operation.erase()
+
+
+def _constant(kind: str, **attributes: Any) -> Any:
+    """Return a new constant of torch's dialect."""
+    of = ir.Type.parse(f"!torch.{kind}")
+    return ir.Operation.create(f"torch.constant.{kind}", results=[of], attributes=attributes).result
 
 
 def _dense_cache(importer: Any) -> Any:

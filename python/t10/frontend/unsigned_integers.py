@@ -78,13 +78,13 @@ def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
 def _has_no_way(node: Any, kind: int, kinds: dict[str, int]) -> bool:
     """Return whether an operator of words is computed for other kinds of them only.
 
-    There are no conversions to int16, and quotients of int64 are as exact as those of doubles.
+    Quotients of int64 are as exact as those of doubles.
     """
     first = kinds.get(node.input[0])
     if node.op_type == "Pow" and kind != KIND.UINT8:
         return first not in _FLOATS or kind == KIND.UINT64
     if kind == KIND.UINT16:
-        return node.op_type == "TopK" or (node.op_type == "Cast" and first != kind)
+        return node.op_type == "TopK"
     to_float = node.op_type == "Cast" and first == kind and kinds.get(node.output[0]) in _FLOATS
     return kind == KIND.UINT64 and (node.op_type in ("BitShift", "Div", "Mod") or to_float)
 
