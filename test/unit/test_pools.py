@@ -12,6 +12,7 @@ import onnx as untyped_onnx
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
+from support import models
 
 import t10
 from t10.backend import run_on_tiles
@@ -209,3 +210,33 @@ def test_windows_of_another_rank_are_refused(name: str) -> None:
     next(each for each in model.graph.node[0].attribute if each.name == name).ints[:] = [1]
     with pytest.raises(InputError, match=r"MaxPool|shapes do not fit"):
         import_proto(model, source="m")
+
+
+@pytest.mark.parametrize("n_levels", [1, 2])
+def test_elements_return_to_where_a_pool_with_a_rest_found_them(n_levels: int, tmp_path: Path) -> None:
+    """A pool of 2 by 2 leaves out the last row of 11: places count in what it pools, not in 10 rows."""
+    sizes = [11, 5, 2][: n_levels + 1]
+    nodes: list[Any] = []
+    for level in range(n_levels):
+        given, made = f"x{level}" if level else "x", f"x{level + 1}"
+        nodes.append(
+            helper.make_node("MaxPool", [given], [made, f"at{level}"], kernel_shape=[2, 2], strides=[2, 2])
+        )
+    value = f"x{n_levels}"
+    for level in reversed(range(n_levels)):
+        made = f"y{level}" if level else "y"
+        given = [value, f"at{level}", f"shape{level}"]
+        nodes.append(helper.make_node("MaxUnpool", given, [made], kernel_shape=[2, 2], strides=[2, 2]))
+        value = made
+    shapes = {f"shape{i}": np.array([1, 2, n, n]) for i, n in enumerate(sizes[:-1])}
+    path = models.save(
+        tmp_path / "m.onnx",
+        nodes,
+        {"x": (TensorProto.FLOAT, [1, 2, 11, 11])},
+        {"y": (TensorProto.FLOAT, [1, 2, 11, 11])},
+        **shapes,
+    )
+    inputs = {"x": np.abs(models.weights(0, 1, 2, 11, 11)) + 1}
+    found = t10.compile(path, "test-4").run(inputs)["y"]
+    np.testing.assert_array_equal(found, run_onnx_runtime(path, inputs)["y"])
+    np.testing.assert_array_equal(found[found != 0], inputs["x"][found != 0])

@@ -29,6 +29,9 @@ _POOLED: dict[int, int] = {
 }
 """Types that are pooled with places, and the type that their elements are compared in."""
 
+_POOLED_SHAPE = "t10.pooled_shape"
+"""Metadata of the node that makes the places of a MaxPool: the extents of what it pools, in which they count."""
+
 
 def _are_few(*groups: Shape) -> bool:
     """Return whether extents are those of tensors, and a table of all their combinations is small."""
@@ -95,6 +98,7 @@ def _max_pool(site: Site) -> bool:
     planes = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(*shape[:2], 1) * n_places
     whole = site.op("Add", first, site.constant(planes))
     site.reshape(site.cast(whole, KIND.INT64), (*shape[:2], *out), output=site.output(1))
+    site.nodes[-1].metadata_props.add(key=_POOLED_SHAPE, value=_text(shape))
     return True
 
 
@@ -133,7 +137,7 @@ def _max_unpool(site: Site) -> bool:
     if not _are_few(inner) or not _are_few(extents):
         return False
     places = site.reshape(site.input(1), (prod(shape),))
-    if extents != inner:
+    if extents != inner and not _are_places_in(site, extents):
         # Places count in the tensor that was pooled, which is smaller than what is asked for.
         table = np.arange(prod(extents)).reshape(extents)[tuple(slice(0, n) for n in inner)].reshape(-1)
         places = site.op("Gather", site.constant(table.astype(np.int64)), places, axis=0)
@@ -142,6 +146,24 @@ def _max_unpool(site: Site) -> bool:
     made = site.op("ScatterElements", empty, places, values, axis=0)
     site.reshape(made, extents, output=site.node.output[0])
     return True
+
+
+def _are_places_in(site: Site, extents: Shape) -> bool:
+    """Return whether the places are those of a MaxPool, written out or not, of a tensor of some extents."""
+    places = site.input(1)
+    for node in reversed(site.graph.node):
+        if places not in node.output:
+            continue
+        if node.op_type == "MaxPool":
+            return site.facts.shapes.get(node.input[0]) == extents
+        if node.op_type != "Identity":
+            return _text(extents) in (e.value for e in node.metadata_props if e.key == _POOLED_SHAPE)
+        places = node.input[0]
+    return False
+
+
+def _text(extents: Shape) -> str:
+    return "x".join(map(str, extents))
 
 
 def _col2im(site: Site) -> bool:
