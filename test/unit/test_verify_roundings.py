@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
@@ -22,8 +23,13 @@ def half_of_tanh(x: NDArray[Any]) -> NDArray[Any]:
     return (np.tanh(x) / 2).astype(x.dtype)
 
 
-def verified(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    code = main(["verify", str(path), "--chip", "test-4", "--no-cache", "--engine", "plan", "--seeds", "1"])
+def exp_and_a_quarter(x: NDArray[Any]) -> NDArray[Any]:
+    return np.exp(x) + x.dtype.type(0.25)
+
+
+def verified(path: Path, capsys: pytest.CaptureFixture[str], n_seeds: int = 1) -> tuple[int, str]:
+    words = ["--chip", "test-4", "--no-cache", "--engine", "plan", "--seeds", str(n_seeds)]
+    code = main(["verify", str(path), *words])
     captured = capsys.readouterr()
     return code, captured.out + captured.err
 
@@ -59,3 +65,54 @@ def test_a_wrong_operation_is_no_matter_of_roundings(
     code, text = verified(path, capsys)
     assert code == 1
     assert SENSITIVE not in text
+
+
+APART = "(float16[1, 3, 32] q, float16[1, 3, 32] k, float16[1, 3, 32] v) => (float16[1, 3, 32] y)"
+CACHED = """(float16[1, 3, 32] q, float16[1, 3, 16] k, float16[1, 3, 16] v, float16[1, 2, 2, 8] pk,
+    float16[1, 2, 2, 8] pv) => (float16[1, 3, 32] y, float16[1, 2, 5, 8] a, float16[1, 2, 5, 8] b)
+    <int32[1] last = {4}, int32 total = {5}>"""
+HIDING = {
+    "Attention": (APART, "y = Attention <q_num_heads = 4, kv_num_heads = 4> (q, k, v)", ""),
+    "MultiHeadAttention": (APART, "y = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v)", ""),
+    "GroupQueryAttention": (
+        CACHED,
+        """y, a, b = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2>
+            (q, k, v, pk, pv, last, total)""",
+        "",
+    ),
+    "function": (
+        APART,
+        "y = local.weighed (q, k, v)",
+        """<domain: "local", opset_import: ["" : 23]> weighed (q, k, v) => (y) {
+            t = Transpose <perm = [0, 2, 1]> (k)  s = MatMul (q, t)  w = Softmax (s)  y = MatMul (w, v) }""",
+    ),
+}
+
+
+@pytest.mark.parametrize("hiding", HIDING)
+def test_scores_that_overflow_inside_an_operator_say_nothing(
+    hiding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends, body, function = HIDING[hiding]
+    domains = '"" : 23, "com.microsoft" : 1, "local" : 1'
+    model: Any = onnx.parser.parse_model(
+        f"<ir_version: 10, opset_import: [{domains}]> g {ends} {{ {body} }} {function}"
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    code, text = verified(path, capsys, n_seeds=3)
+    assert code == 0, text
+    assert "magnitudes up to 6e+04, magnitudes up to 1e+03: the model overflows" in " ".join(text.split())
+
+
+def test_what_is_wrong_inside_an_operator_is_found_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends, body, _ = HIDING["MultiHeadAttention"]
+    model: Any = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]> g {ends} {{ {body} }}'
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    monkeypatch.setitem(scalar_eval.PLAIN, "math.exp", exp_and_a_quarter)
+    assert verified(path, capsys)[0] == 1

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from t10.arrays import Arrays
 from t10.attack.shaking import Shaken
+from t10.attack.written_out import written_out
 from t10.errors import InputError
 from t10.frontend.coerced_rows import COERCED
 from t10.frontend.opsets import OLDEST
@@ -67,8 +68,9 @@ class Judge:
         In f16, which ONNX Runtime computes in f32, all of them are rounded. 0 where that cannot be found out.
         """
         try:
-            exact, values = self._model.outputs(inputs), {**inputs, **self._model.values(inputs)}
-            shaken = Shaken(self._model, values, is_half=self._tolerance >= RELATIVE["f16"])
+            model = written_out(self._model, inputs)
+            exact, values = model.outputs(inputs), {**inputs, **model.values(inputs)}
+            shaken = Shaken(model, values, is_half=self._tolerance >= RELATIVE["f16"])
             moved = [each[name] for each in shaken.outputs(inputs, values) if name in exact]
         except InputError:
             return 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from t10.arrays import Arrays
 from t10.attack.partials import Allowance
 from t10.attack.shaking import Shaken
+from t10.attack.written_out import written_out
 from t10.errors import InputError
 from t10.random_inputs import LARGE, MIXED, NORMAL, SMALL, Reach
 from t10.reference import LARGEST_F16, OnnxRuntime, relative_error
@@ -81,15 +82,18 @@ class _Steadiness:
     def __init__(self, model: OnnxRuntime, tolerance: float, allowance: Allowance | None) -> None:
         self._model, self._tolerance, self._allowance = model, tolerance, allowance
         self._is_half = tolerance >= RELATIVE["f16"]
+        self._inner: OnnxRuntime | None = None
         self._shaken: Shaken | None = None
 
     def objection(self, inputs: Arrays, reach: Reach, usual: Arrays) -> str:
         """Return why a comparison on these inputs would say nothing, or nothing."""
         try:
-            exact = self._model.outputs(inputs)
+            self._model.outputs(inputs)
             if reach == NORMAL:
                 return ""
-            values, normal = self._model.values(inputs), self._model.values(usual)
+            model = self._inner = self._inner or written_out(self._model, inputs)
+            exact = model.outputs(inputs)
+            values, normal = model.values(inputs), model.values(usual)
         except InputError:
             return "ONNX Runtime refuses them"
         limit = LARGEST_F16 if self._is_half else np.inf
@@ -99,9 +103,9 @@ class _Steadiness:
             if not (np.abs(value) < limit).all():
                 return "the model overflows"
         all_values = {**inputs, **values}
-        if not self._are_cast_whole(all_values):
+        if not _are_cast_whole(model, all_values):
             return "no integer holds them"
-        self._shaken = self._shaken or Shaken(self._model, all_values, is_half=self._is_half)
+        self._shaken = self._shaken or Shaken(model, all_values, is_half=self._is_half)
         is_steady = all(
             shaken[name].shape == array.shape  # a last bit may decide how long a result is
             and relative_error(shaken[name], array)
@@ -129,17 +133,18 @@ class _Steadiness:
     def is_cast_whole(self, inputs: Arrays) -> bool:
         """Return whether integers hold all floats that are cast to them: of others, nothing says what they become."""
         try:
-            return self._are_cast_whole({**inputs, **self._model.values(inputs)})
+            return _are_cast_whole(self._model, {**inputs, **self._model.values(inputs)})
         except InputError:
             return False
 
-    def _are_cast_whole(self, values: Arrays) -> bool:
-        for node in self._model.model.graph.node:
-            if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
-                continue
-            before, after = values[node.input[0]], values[node.output[0]]
-            if before.dtype.kind == "f" and after.dtype.kind in "iu":
-                limits, whole = np.iinfo(after.dtype), np.trunc(before)
-                if not ((whole >= float(limits.min)) & (whole < float(limits.max) + 1)).all():
-                    return False
-        return True
+
+def _are_cast_whole(model: OnnxRuntime, values: Arrays) -> bool:
+    for node in model.model.graph.node:
+        if node.op_type not in ("Cast", "CastLike") or node.input[0] not in values:
+            continue
+        before, after = values[node.input[0]], values[node.output[0]]
+        if before.dtype.kind == "f" and after.dtype.kind in "iu":
+            limits, whole = np.iinfo(after.dtype), np.trunc(before)
+            if not ((whole >= float(limits.min)) & (whole < float(limits.max) + 1)).all():
+                return False
+    return True

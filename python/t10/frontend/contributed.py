@@ -30,6 +30,9 @@ READ = frozenset(
 """Domain and name of every operator of ONNX Runtime that is read, in some of its forms at least."""
 
 
+ATTENTIONS = frozenset((DOMAIN, name) for name in ("Attention", "GroupQueryAttention", "MultiHeadAttention"))
+"""Domain and name of those with scores."""
+
 _MASKS = {"Attention": 3, "MultiHeadAttention": 4}
 """Which input is a mask."""
 
@@ -58,3 +61,8 @@ def rewrite_contributed(model: Any) -> bool:
     own = {name: rule for name, rule in _RULES.items() if name in _IN_STANDARD}
     has_changed = rewrite_by(model, own, MOST_EXTENT, domains=STANDARD_DOMAINS)
     return rewrite_by(model, _RULES, MOST_EXTENT, domains=(DOMAIN,)) or has_changed
+
+
+def rewrite_attentions(model: Any) -> bool:
+    """Replace, in place, those of `ATTENTIONS` whose operands have known types and extents; return if any."""
+    return rewrite_by(model, {name: _RULES[name] for _, name in ATTENTIONS}, MOST_EXTENT, domains=(DOMAIN,))
