@@ -87,6 +87,59 @@ def test_loop_that_carries_on_and_collects_the_same_value(opset: int) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "makes"),
+    [
+        ("count", "on = Less (i, three)"),
+        ("", "on = Less (i, three)"),
+        ("count", "on = Greater (three, count)"),
+        ("count", "most = Sub (count, i)  met = Equal (most, three)  on = Not (met)"),
+        ("", "more = Less (next, count)  on = And (more, cond)"),
+    ],
+    ids=["number", "no-count", "constants", "computed", "counter"],
+)
+def test_loop_that_ends_itself_by_what_no_data_decide(count: str, makes: str) -> None:
+    """What a step makes of a carried counter counts, too."""
+    agree(
+        model(
+            f"""g (float[3] x) => (float[n] last, float[k, n] all) {{
+                go = Constant <value: tensor = bool {{1}}> ()
+                count = Constant <value: tensor = int64 {{7}}> ()
+                three = Constant <value: tensor = int64 {{3}}> ()
+                last, end, all = Loop ({count}, go, x, three) <
+                    body: graph = step (int64 i, bool cond, float[3] before, int64 counter)
+                            => (bool on, float[n] after, int64 next, float[n] after) {{
+                        after = Tanh (before)
+                        one = Constant <value: tensor = int64 {{1}}> ()
+                        next = Add (counter, one)
+                        {makes}
+                    }}
+                >
+            }}""",
+            18,
+        ),
+        floats(3),
+    )
+
+
+def test_loop_that_data_end_is_refused() -> None:
+    of = model(
+        """g (float x) => (float last) {
+            go = Constant <value: tensor = bool {1}> ()
+            count = Constant <value: tensor = int64 {7}> ()
+            last = Loop (count, go, x) <
+                body: graph = step (int64 i, bool cond, float before) => (bool on, float after) {
+                    after = Tanh (before)
+                    on = Less (after, x)
+                }
+            >
+        }""",
+        18,
+    )
+    with pytest.raises(UnsupportedOpError, match="ends when its body says so"):
+        import_proto(of, source="m")
+
+
 @pytest.mark.parametrize("opset", [13, 18])
 def test_list_that_a_loop_collects_is_stacked(opset: int) -> None:
     agree(

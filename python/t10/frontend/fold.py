@@ -63,7 +63,7 @@ def fold_constants(model: Any) -> bool:
     kept: list[Any] = []
     made: dict[str, NDArray[np.generic]] = {}
     for node in graph.node:
-        values = _evaluate(model, node, known, shapes)
+        values = evaluate(model, node, known, shapes)
         if values is None:
             kept.append(node)
             continue
@@ -100,7 +100,7 @@ def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _evaluate(
+def evaluate(
     model: Any, node: Any, known: dict[str, NDArray[np.generic]], shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, NDArray[np.generic]] | None:
     """Return the values of a node's outputs by name, None if they are not constants or not small."""

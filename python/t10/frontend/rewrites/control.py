@@ -13,6 +13,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 
 from t10.frontend.rewrites.site import Rule, Site
 from t10.frontend.rewrites.subgraphs import write_graph
+from t10.frontend.rewrites.trip_counts import n_steps_of
 
 MOST_NODES = 20_000
 """What would be unrolled into more nodes is left as it is, and refused by name."""
@@ -57,11 +58,12 @@ def _static_type(value: Any) -> tuple[int, ...] | None:
 
 
 def _loop(site: Site) -> bool:
-    count, condition = site.constant_input(0), site.constant_input(1)
-    body = body_of(site, "body")
-    if count is None or (site.input(1) and condition is None) or not goes_on(site, body):
+    condition, body = site.constant_input(1), body_of(site, "body")
+    n_steps = _n_steps(site, body)
+    if n_steps is None or (site.input(1) and condition is None):
         return False
-    n_steps = int(count.reshape(())) if condition is None or bool(condition.reshape(())) else 0
+    if condition is not None and not condition.reshape(()):
+        n_steps = 0
     carried = list(site.node.input[2:])
     n_scanned = len(body.output) - 1 - len(carried)
     if n_steps * max(1, len(body.node)) > MOST_NODES:
@@ -83,6 +85,16 @@ def _loop(site: Site) -> bool:
         if site.output(place):
             site.give(stacked(site, row, 0), place)
     return True
+
+
+def _n_steps(site: Site, body: Any) -> int | None:
+    """Return how many steps a loop takes that is entered; None where data decide, or which are too many."""
+    count = site.constant_input(0)
+    if site.input(0) and count is None:
+        return None
+    most = MOST_NODES // max(1, len(body.node)) + 1
+    given = most if count is None else int(count.reshape(()))
+    return given if goes_on(site, body) else n_steps_of(site, body, min(given, most))
 
 
 def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:
