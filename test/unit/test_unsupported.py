@@ -99,6 +99,25 @@ def test_a_single_node_is_told_in_one_line() -> None:
     assert caught.value.hint
 
 
+def test_what_stands_behind_an_unknown_value_is_not_listed() -> None:
+    """These have rules that depend on what they read."""
+    nodes = [
+        node("Bar", ["x"], ["b"], name="unknown"),
+        node("DequantizeLinear", ["b", "scale", "zero"], ["d"]),
+        node("FusedMatMul", ["d", "d"], ["p"], domain="com.microsoft"),
+        node("Det", ["p"], ["e"]),
+        node("Max", ["b", "zero"], ["m"]),
+        node("Relu", ["e"], ["y"]),
+    ]
+    constants = {"scale": np.float32(0.5), "zero": np.uint8(3)}
+    outputs = [value("y", FLOAT, []), value("m", TensorProto.UINT8, [3, 3])]
+    model = _model(nodes, [value("x", FLOAT, [3, 3])], outputs, **constants)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(UnsupportedOpError, match="operator 'unknown': Bar is no operator of ONNX") as caught:
+        import_proto(model, source="m")
+    assert caught.value.details == ()
+
+
 @pytest.mark.slow
 def test_selections_beside_what_is_refused_are_not_listed() -> None:
     """The loop over the experts of a mixture: its NonZero is refused, and the TopK that chose them is not."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from t10.frontend.contributed import READ, known_reason
+from t10.frontend.read_names import names_read_by
 from t10.frontend.rewrites.apply import facts_of
 from t10.frontend.rewrites.control import MOST_NODES
 from t10.frontend.rewrites.matrices import MOST_ROWS
@@ -65,11 +67,21 @@ _LIMITS: dict[str, tuple[str, str]] = {
 """By operator, why a node of it that no rule has rewritten cannot be compiled, and what would help."""
 
 
-def beyond_limits(model: Any, source: str) -> list[UnsupportedNode]:
-    """Return the nodes whose form has no rule; called when all rules have been applied."""
+_BY_SHAPE = frozenset({"DeformConv", "Det", "If", "RoiAlign", "Scan"})
+"""Those that may have a rule once their types and shapes are known."""
+
+
+def beyond_limits(model: Any, source: str, unknown: Collection[str] = ()) -> list[UnsupportedNode]:
+    """Return the nodes whose form has no rule; called when all rules have been applied.
+
+    Left out are those that may have one once it is known what `unknown` values are.
+    """
     found: list[UnsupportedNode] = []
     shapes = facts_of(model).shapes
     for node in model.graph.node:
+        is_open = node.op_type in _BY_SHAPE or (node.domain, node.op_type) in READ
+        if is_open and any(name in unknown for name in names_read_by([node])):
+            continue
         if node.domain == _TRAINING:
             found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
         elif (node.domain, node.op_type) in READ:

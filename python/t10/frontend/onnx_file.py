@@ -28,6 +28,7 @@ from t10.frontend.few_bits import OPSET as MASKS_FROM
 from t10.frontend.few_bits import pack_weights
 from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
+from t10.frontend.follow_ups import unknown_values
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.im2col import use_convolutions
@@ -218,8 +219,8 @@ def _prepared(
     drop_absent_inputs(model)
     refused += _taken_out(model, data_dependent(model, source, weights.names))
     refused += _taken_out(model, computed_constants(model, source, weights.names))
-    refused += _taken_out(model, beyond_limits(model, source))
-    refused += _taken_out(model, beyond_unsigned(model, source))
+    refused += _taken_out(model, beyond_limits(model, source, unknown_values(model, refused)))
+    refused += _taken_out(model, beyond_unsigned(model, source, unknown_values(model, refused)))
     declared = declared_unsigned(model)
     model = _as_looked_at(model, source) if refused else _finished(model, source, weights)
     refuse_nan(weights.values, source)

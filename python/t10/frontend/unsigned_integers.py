@@ -12,6 +12,7 @@ type has none.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,17 @@ _SAME_OF_BYTES = _SAME_OF_WORDS | {
 """Operators that torch-mlir, or what is done before it, computes without sign where their type has none."""
 
 
-def beyond_unsigned(model: Any, source: str) -> list[UnsupportedNode]:
-    """Return the nodes that compute with unsigned integers and have no way to. Called with inferred types."""
+def beyond_unsigned(model: Any, source: str, unknown: Collection[str] = ()) -> list[UnsupportedNode]:
+    """Return the nodes that compute with unsigned integers and have no way to. Called with inferred types.
+
+    Left out are those that read `unknown` values: they may be written otherwise once their types are known.
+    """
     kinds = _kinds(model.graph)
     found: list[UnsupportedNode] = []
     words = _SAME_OF_WORDS | {*_WORDS}
     for node in model.graph.node:
+        if any(name in unknown for name in node.input):
+            continue
         touched = {kinds.get(name) for name in (*node.input, *node.output)}
         for kind, known in (
             (KIND.UINT8, _SAME_OF_BYTES | {*_BYTES}),
