@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from t10.arrays import Arrays
 from t10.core.dtypes import numpy_dtype
 from t10.core.graph import Graph
+from t10.input_coordinates import coordinate_inputs
 from t10.input_uses import Use, input_uses
 
 Floats = NDArray[np.float64]
@@ -54,6 +55,8 @@ _SIMPLE = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5])
 _SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-42, -6e-8])
 _MOST = float(np.finfo(np.float32).max)
 _ONE_OF = 16
+MOST_COORDINATE = 4.0
+"""Float inputs that tell places stay within this: which element a place far outside stands for, a last bit decides."""
 MOST_INTEGER = 2**40
 """Integers of 64 bits stay within this: ONNX Runtime adds them up as f64, which holds sums of 2 ** 13 of these."""
 
@@ -68,12 +71,13 @@ def random_inputs(
     """Return one array per input of a graph; the same arguments give the same arrays.
 
     Integers that are indices, lengths, masks, divisors, shifts or exponents stay what they are used as
-    (`t10.input_uses`); of what is a mask the first along the last dim is 1, so that no row is empty. What nothing reads
-    is 0. `specials` puts NaN, infinities and denormals among the floats, and the largest number where nothing is added
-    up: there, the order decides what overflows. The rest is as it is without.
+    (`t10.input_uses`), floats that tell places near these (`t10.input_coordinates`); of what is a mask the first along
+    the last dim is 1, so that no row is empty. What nothing reads is 0. `specials` puts NaN, infinities and denormals
+    among the floats, and the largest number where nothing is added up: there, the order decides what overflows. The
+    rest is as it is without.
     """
     generator = np.random.default_rng(seed)
-    uses = input_uses(graph)
+    uses, coordinates = input_uses(graph), coordinate_inputs(graph)
     drawn: Arrays = {}
     read = {operand.name for spec in graph.operators for operand in spec.operands}
     sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}
@@ -82,7 +86,8 @@ def random_inputs(
         if value.name not in sources:
             drawn[value.name] = np.zeros(value.shape, dtype)
         elif dtype.kind == "f":
-            drawn[value.name] = _floats(value.shape, dtype, reach, generator)
+            most = MOST_COORDINATE if value.name in coordinates else np.inf
+            drawn[value.name] = _floats(value.shape, dtype, reach, most, generator)
         else:
             use = uses.get(value.name, Use(is_mask=True))
             drawn[value.name] = _integers(value.shape, dtype, use, reach, generator)
@@ -104,10 +109,11 @@ def _strewn(array: NDArray[Any], special: Floats, generator: np.random.Generator
 
 
 def _floats(
-    shape: tuple[int, ...], dtype: np.dtype[Any], reach: Reach, generator: np.random.Generator
+    shape: tuple[int, ...], dtype: np.dtype[Any], reach: Reach, most: float, generator: np.random.Generator
 ) -> NDArray[Any]:
+    """Return floats of magnitudes up to `most`."""
     drawn: Floats = np.asarray(generator.standard_normal(shape))
-    largest = float(np.finfo(dtype).max)
+    largest = min(most, float(np.finfo(dtype).max))
     if reach.kind == "mixed":
         drawn = drawn * np.exp2(generator.uniform(-reach.span, reach.span, shape))
         drawn = np.where(generator.integers(0, _ONE_OF, shape) == 0, generator.choice(_SIMPLE, shape), drawn)

@@ -13,9 +13,10 @@ from support import models
 from support.contributed import model_of
 
 import t10
+from t10.cli import main
 from t10.driver import Executable
 from t10.input_uses import input_uses
-from t10.random_inputs import LARGE, MIXED, NORMAL, Reach, random_inputs
+from t10.random_inputs import LARGE, MIXED, MOST_COORDINATE, NORMAL, Reach, random_inputs
 from t10.reference import run_onnx_runtime
 
 N_SEEDS = 20
@@ -191,3 +192,35 @@ def test_specials_are_among_floats_where_they_are_wanted(tmp_path: Path) -> None
     assert np.isnan(x).any()
     assert np.isinf(x).any()
     assert np.isfinite(random_inputs(graph, 0)["x"]).all()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_grids_stay_near_the_image(mode: str, tmp_path: Path) -> None:
+    """Also those that are computed; the image is as large as it may be."""
+    nodes = [
+        helper.make_node("Add", ["grid", "offsets"], ["moved"]),
+        helper.make_node(
+            "GridSample", ["x", "moved"], ["y"], mode=mode, padding_mode="reflection", align_corners=0
+        ),
+    ]
+    inputs = {"x": (FLOAT, [1, 2, 5, 4]), "grid": (FLOAT, [1, 3, 3, 2]), "offsets": (FLOAT, [1, 3, 3, 2])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [1, 2, 3, 3])})
+    executable = compiled(path)
+    for reach in (LARGE[0], MIXED[0]):
+        for name in ("grid", "offsets"):
+            assert all(np.abs(array).max() <= MOST_COORDINATE for array in drawn(executable, name, reach))
+        assert max(np.abs(array).max() for array in drawn(executable, "x", reach)) > 1e6
+    assert (
+        main(["verify", str(path), "--chip", "test-4", "--no-cache", "--engine", "plan", "--seeds", "3"]) == 0
+    )
+
+
+def test_floats_that_are_rounded_and_tell_no_place_are_drawn_as_others(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Round", ["x"], ["r"]),
+        helper.make_node("Equal", ["r", "half"], ["is_half"]),
+        helper.make_node("Where", ["is_half", "x", "r"], ["y"]),
+    ]
+    constants = {"half": np.array(0.5, np.float32)}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [8])}, {"y": (FLOAT, [8])}, **constants)
+    assert max(np.abs(array).max() for array in drawn(compiled(path), "x", LARGE[0])) > 1e6
