@@ -154,9 +154,11 @@ def product(m: int, k: int, n: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def made_of(model: onnx.ModelProto, chip: ChipSpec, tmp_path: Path) -> Executable:
+def made_of(
+    model: onnx.ModelProto, chip: ChipSpec, tmp_path: Path, options: PlanOptions | None = None
+) -> Executable:
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
-    return compile(tmp_path / "model.onnx", chip=chip, program=False)
+    return compile(tmp_path / "model.onnx", chip=chip, options=options, program=False)
 
 
 def check_executed(made: Executable, model: onnx.ModelProto) -> None:
@@ -180,6 +182,15 @@ def test_a_product_that_rotates_is_executed_as_priced(extents: tuple[int, int, i
     assert any(t > 1 for row in plan.ft for t in row)
     buffers = {b.name: b.size_bytes for b in made.plan.buffers}
     assert buffers.get(f"second:{spec.name}", 0) == sum(second_windows(spec, plan).values())
+
+
+def test_two_inputs_that_rotate_together_have_second_windows_apart(tmp_path: Path) -> None:
+    model, chip = product(64, 64, 64), overlapped()
+    forced = ForcedPartition("y", (4, 4, 1), ((1, 1, 4), (1, 1, 4), (1, 1, 1)))
+    made = made_of(model, chip, tmp_path, PlanOptions(forced=(forced,)))
+    check_executed(made, model)
+    spec, plan = made.plan.graph.operators[0], made.plan.operators[0].active.plan
+    assert len(second_windows(spec, plan)) == 2
 
 
 @pytest.mark.sampled(2)
