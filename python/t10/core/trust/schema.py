@@ -75,7 +75,7 @@ def explain(
 
     A field that the `record` does not have is named with the one that was probably meant.
     """
-    problems = error.errors(include_url=False)
+    problems = _of_nearest_forms(error.errors(include_url=False))
     parts: list[str] = []
     for problem in problems[:MAX_SHOWN]:
         where = ""
@@ -90,6 +90,25 @@ def explain(
         parts.append(f"{place}{message[:1].lower()}{message[1:]}{found}")
     more = len(problems) - len(parts)
     return "; ".join(parts) + (f"; and {more} more" if more else "")
+
+
+def _of_nearest_forms(problems: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Return the problems with a value that may have several forms only in those which it comes nearest to.
+
+    Paths name a form by its type: `f_op.dict[str,int].m`. They are left without it.
+    """
+
+    def plain(problem: ErrorDetails) -> Place:
+        return tuple(step for step in problem["loc"] if isinstance(step, int) or "[" not in step)
+
+    def is_worse(problem: ErrorDetails) -> bool:
+        at = plain(problem)
+        return at != problem["loc"] and any(
+            len(place) > len(at) and place[: len(at)] == at for place in map(plain, problems)
+        )
+
+    nearest = [problem for problem in problems if not is_worse(problem)]
+    return [ErrorDetails({**problem, "loc": plain(problem)}) for problem in nearest]
 
 
 def _places(problem: ErrorDetails) -> tuple[Place, ...]:
