@@ -22,6 +22,7 @@ from t10.cache_folder import default_cache_folder
 from t10.cli import entry, main
 from t10.cli.arguments import parse
 from t10.cli.help_page import command_tables
+from t10.codelets.user import unused_codelets
 from t10.driver import Executable
 from t10.plan.fronts.front_cache import forget
 from t10.random_inputs import random_inputs
@@ -49,6 +50,18 @@ def test_compile_then_run_gives_the_numbers_of_onnx_runtime(
     assert "(modelled, ipu)" in text
     found, expected = read_arrays(tmp_path / "y.npz")["y"], run_onnx_runtime(path, x)["y"]
     assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_declared_codelets_that_no_task_takes_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, declared = models.mlp(tmp_path / "mlp.onnx"), ROOT / "examples" / "codelets" / "codelets.yaml"
+    words = ("compile", path, "-o", tmp_path / "out", "--chip", "test-4", "--codelets", declared)
+    code, text, _ = run(capsys, *words)
+    assert code == 0
+    assert "VectorAddFloat, ReduceAddFloat or LeakyReluFloat declares" in " ".join(text.split())
+    used = ["User_VectorAddFloat_0123456789", "Reduce_rows_f16_f32_sum_0123456789"]
+    assert unused_codelets([declared], used) == ("ReduceAddFloat", "LeakyReluFloat")
 
 
 def test_references_of_a_file_are_taken_instead_of_onnx_runtime(

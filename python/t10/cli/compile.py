@@ -12,6 +12,7 @@ from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_
 from t10.cli.prove import PROVED, prove
 from t10.cli.stages import check_stages, compile_to_folder
 from t10.cli.terminal import progress_bar, say, stdout
+from t10.codelets.user import unused_codelets
 from t10.core.garbage import rare_collections
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
 from t10.inspect import model_facts, statistics
@@ -51,6 +52,12 @@ def run_compile(arguments: Arguments) -> int:
     if made is not None:
         files.append(f"{PROGRAM_FOLDER}/")
         say(console, _program_line(made))
+        unused = unused_codelets(arguments.codelets, [each.name for each in made.program.codelets])
+        if unused:
+            say(
+                console,
+                f"No task of the program is one that {_either(unused)} declares: other codelets compute them.",
+            )
         if executable.plan.reserved_bytes > chip.reserved_bytes:
             say(
                 console,
@@ -59,6 +66,10 @@ def run_compile(arguments: Arguments) -> int:
             )
     say(console, f"wrote {arguments.folder}/: {', '.join((*files, MANIFEST_FILE))}")
     return 0
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _compile(arguments: Arguments, chip: ChipSpec, progress: Progress) -> tuple[Executable, Lowered | None]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from t10.codelets.user.load import code_of_declarations, cost_files, load_families
+from t10.codelets.user.load import code_of_declarations, cost_files, load_families, unused_codelets
 
-__all__ = ["code_of_declarations", "cost_files", "load_families"]
+__all__ = ["code_of_declarations", "cost_files", "load_families", "unused_codelets"]

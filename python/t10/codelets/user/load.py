@@ -33,6 +33,13 @@ def load_families(paths: Iterable[Path | str]) -> tuple[OwnFamily, ...]:
     return tuple(reversed(found.values()))
 
 
+def unused_codelets(paths: Iterable[Path | str], names: Iterable[str]) -> tuple[str, ...]:
+    """Return the codelets that files declare and none of which a program has, by the `names` of its codelets."""
+    used = {name.rpartition("_")[0] for name in names}
+    declared = [each.name for path in paths for each in read_declarations(Path(path))]
+    return tuple(name for name in declared if f"User_{name}" not in used)
+
+
 def cost_files(paths: Iterable[Path | str]) -> tuple[Path, ...]:
     """Return the Python files with cost functions that the declarations name, once each, in order."""
     named = (
