@@ -6,7 +6,9 @@ random_inputs(graph, seed, reach=LARGE[0])      # as large as their types allow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -67,17 +69,18 @@ def random_inputs(
     reach: Reach = NORMAL,
     *,
     specials: bool = False,
+    weights: Mapping[str, NDArray[Any]] = MappingProxyType({}),
 ) -> Arrays:
     """Return one array per input of a graph; the same arguments give the same arrays.
 
     Integers that are indices, lengths, masks, divisors, shifts or exponents stay what they are used as
-    (`t10.input_uses`), floats that tell places near these (`t10.input_coordinates`); of what is a mask the first along
-    the last dim is 1, so that no row is empty. What nothing reads is 0. `specials` puts NaN, infinities and denormals
-    among the floats, and the largest number where nothing is added up: there, the order decides what overflows. The
-    rest is as it is without.
+    (`t10.input_uses`), floats that tell places near these (`t10.input_coordinates`; some are found by the values of
+    `weights`); of what is a mask the first along the last dim is 1, so that no row is empty. What nothing reads is 0.
+    `specials` puts NaN, infinities and denormals among the floats, and the largest number where nothing is added up:
+    there, the order decides what overflows. The rest is as it is without.
     """
     generator = np.random.default_rng(seed)
-    uses, coordinates = input_uses(graph), coordinate_inputs(graph)
+    uses, coordinates = input_uses(graph), coordinate_inputs(graph, weights)
     drawn: Arrays = {}
     read = {operand.name for spec in graph.operators for operand in spec.operands}
     sources = {s for name in (*read, *(o.value for o in graph.outputs)) for s in graph.sources_of(name)}

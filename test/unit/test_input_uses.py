@@ -29,8 +29,8 @@ def compiled(path: Path) -> Executable:
 
 
 def drawn(executable: Executable, name: str, reach: Reach = NORMAL) -> list[NDArray[Any]]:
-    graph = executable.plan.graph
-    return [random_inputs(graph, seed, reach)[name] for seed in range(N_SEEDS)]
+    graph, weights = executable.plan.graph, executable.weights
+    return [random_inputs(graph, seed, reach, weights=weights)[name] for seed in range(N_SEEDS)]
 
 
 def agreed(path: Path, reach: Reach) -> None:
@@ -215,12 +215,15 @@ def test_grids_stay_near_the_image(mode: str, tmp_path: Path) -> None:
     )
 
 
-def test_floats_that_are_rounded_and_tell_no_place_are_drawn_as_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("values", [0.5, [0, 1, 2, 3, 100, 1e5, 7, 8], [[7], [1]]])
+def test_floats_that_are_rounded_and_tell_no_place_are_drawn_as_others(
+    values: object, tmp_path: Path
+) -> None:
     nodes = [
         helper.make_node("Round", ["x"], ["r"]),
-        helper.make_node("Equal", ["r", "half"], ["is_half"]),
-        helper.make_node("Where", ["is_half", "x", "r"], ["y"]),
+        helper.make_node("Equal", ["r", "given"], ["is_given"]),
+        helper.make_node("Where", ["is_given", "x", "r"], ["y"]),
     ]
-    constants = {"half": np.array(0.5, np.float32)}
-    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [8])}, {"y": (FLOAT, [8])}, **constants)
+    constants = {"given": np.array(values, np.float32)}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [8])}, {"y": (FLOAT, None)}, **constants)
     assert max(np.abs(array).max() for array in drawn(compiled(path), "x", LARGE[0])) > 1e6

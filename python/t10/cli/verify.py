@@ -210,7 +210,8 @@ def _cases(
     model = _runtime(arguments, declared)
 
     def draw(seed: int, reach: Reach, specials: bool) -> Arrays:
-        return model.held(random_inputs(graph_of(executable), seed, reach, specials=specials))
+        graph, weights = graph_of(executable), executable.weights
+        return model.held(random_inputs(graph, seed, reach, specials=specials, weights=weights))
 
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     tried = trials(draw, seeds, model, tolerance, specials=arguments.specials, allowance=allowance)
