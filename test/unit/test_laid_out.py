@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from t10.plan.assemble import read_layouts
 from t10.plan.context import context_of
 from t10.plan.memory.levels import replica_count
 from t10.plan.movement.arrivals import Mover
+from t10.plan.options import PlanOptions
 from t10.plan.schedule import sum_of_cycles
 from t10.plan.verify.module import verify_module
 from t10.reference import run_onnx_runtime
@@ -240,10 +242,22 @@ def test_other_parts_in_different_groups_of_cores_move_less(
     path = save(tmp_path / "m.onnx", nodes, {"x": (FLOAT, [24, 120])}, {"y": (FLOAT, [24, 72])}, **arrays)
     chip = tmp_path / "three.yaml"
     chip.write_text(THREE_LEVELS)
+    made: list[object] = []
+
+    class Watched(schedule.JointPlanner):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            made.append(self)
+
+    monkeypatch.setattr(schedule, "JointPlanner", Watched)
     found = t10.compile(path, chip=chip)
     monkeypatch.setattr(schedule, "NUMBERED", 0)
     before = t10.compile(path, chip=chip).plan
     assert sum_of_cycles(found.plan) * 1.1 < sum_of_cycles(before)
+    assert len(made) == 4
+    # Where the time is over, there is no second choice.
+    t10.compile(path, chip=chip, options=PlanOptions(time_limit_seconds=1e-6))
+    assert len(made) == 5
     x = np.random.default_rng(3).standard_normal((24, 120)).astype(np.float32)
     np.testing.assert_allclose(
         found.run({"x": x})["y"], x @ arrays["w0"] @ arrays["w1"], rtol=1e-4, atol=1e-4

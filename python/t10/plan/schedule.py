@@ -30,7 +30,7 @@ from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, by_reading, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
-from t10.plan.joint.choose import JointPlanner
+from t10.plan.joint.choose import JointPlanner, deadline_of, is_past
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.joint.states import NUMBERED, PLAIN, Breadth
 from t10.plan.memory.allocation import memory_bytes
@@ -186,8 +186,12 @@ def _joint_plan(
     whole_room = context.chip.capacity_bytes - base_bytes(context)
     room = whole_room - _program_bytes(context, fronts, readings, placing)
 
+    deadline = deadline_of(options)
+
     def planned(breadth: Breadth | None, numbered: int = 0) -> tuple[ModulePlan | None, bool]:
-        planner = JointPlanner(context, fronts, options, readings, report, breadth, room, numbered)
+        planner = JointPlanner(
+            context, fronts, options, readings, report, breadth, room, numbered=numbered, deadline=deadline
+        )
         plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
         if not is_placed and room < whole_room:
             plan, is_placed = _beside_program(context, fronts, planner, placing, whole_room, progress)
@@ -199,7 +203,7 @@ def _joint_plan(
         if plan is not None:
             # More states are not always solved as well.
             is_linked = links_of(context.cost) is not None and len(context.graph.operators) <= FEW_OPERATORS
-            other = planned(breadth, NUMBERED)[0] if is_linked else None
+            other = planned(breadth, NUMBERED)[0] if is_linked and not is_past(deadline) else None
             return min((plan, other or plan), key=partial(_placed_cycles, context))
         if not is_placed:
             break

@@ -69,6 +69,17 @@ class JointChoice:
         )
 
 
+def deadline_of(options: PlanOptions) -> float | None:
+    """Return when a choice that begins now must end, by the monotonic clock; None without a limit."""
+    limit = options.time_limit_seconds
+    return None if limit is None else time.monotonic() + limit
+
+
+def is_past(deadline: float | None) -> bool:
+    """Return whether a deadline is over."""
+    return deadline is not None and time.monotonic() > deadline
+
+
 class JointPlanner:
     """The joint choice of one model; costs are kept, so that asking again with less memory is cheap."""
 
@@ -81,17 +92,16 @@ class JointPlanner:
         report: Report = lambda done, total: None,
         breadth: Breadth | None = None,
         room_bytes: int | None = None,
+        *,
         numbered: int = 0,
+        deadline: float | None = None,
     ) -> None:
         """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them.
 
         Of each operator `numbered` have other parts in different groups of cores. Of deep models those stay with which
-        choices take least in `room_bytes`.
+        choices take least in `room_bytes`. It ends at a `deadline` of the monotonic clock.
         """
-        self.context, self.options, self.report = context, options, report
-        self.deadline = (
-            None if options.time_limit_seconds is None else time.monotonic() + options.time_limit_seconds
-        )
+        self.context, self.options, self.report, self.deadline = context, options, report, deadline
         self.work_left: int = MOST_WORK
         self.gap = options.gap if len(fronts) <= FEW_OPERATORS else max(options.gap, EARLY_GAP)
         kept: dict[Reading, list[OperatorPlan]] = {
@@ -299,7 +309,7 @@ class JointPlanner:
 
     def _is_over(self) -> bool:
         self.report(0, MOST_ROUNDS)
-        return self.deadline is not None and time.monotonic() > self.deadline
+        return is_past(self.deadline)
 
 
 @dataclass(frozen=True, slots=True)

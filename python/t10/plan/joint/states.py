@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import prod
 
 from t10.core.costs import links_of
@@ -361,7 +362,8 @@ def _numbered(
     if links is None or not prices.breadth.numbered:
         return {}
     offered = (other for plan in states for other in numberings(links, spec, plan))
-    return _fastest(prices, marginals, step, offered, states, prices.breadth.numbered)
+    found = _fastest(prices, marginals, step, offered, states, prices.breadth.numbered)
+    return dict(islice(found.items(), prices.breadth.numbered))
 
 
 def _other_sums(

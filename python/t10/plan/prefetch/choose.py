@@ -19,7 +19,7 @@ from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import assemble
 from t10.plan.context import Context
 from t10.plan.greedy.algorithm1 import base_bytes, tables_of
-from t10.plan.joint.choose import JointChoice, JointPlanner
+from t10.plan.joint.choose import JointChoice, JointPlanner, deadline_of
 from t10.plan.memory.levels import LevelTable
 from t10.plan.memory.room import Room
 from t10.plan.options import PlanOptions, Progress
@@ -119,7 +119,9 @@ def fetched_plan(
             progress("reconcile", done, total)
 
     choice = FetchedChoice(
-        context, JointPlanner(context, fronts, options, {}, report), tables_of(context, fronts)
+        context,
+        JointPlanner(context, fronts, options, {}, report, deadline=deadline_of(options)),
+        tables_of(context, fronts),
     )
     plan = _least_where_it_lies(choice.ranked(memory), context.chip, room, cycles)
     if plan is None:
