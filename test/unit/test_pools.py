@@ -240,3 +240,25 @@ def test_elements_return_to_where_a_pool_with_a_rest_found_them(n_levels: int, t
     found = t10.compile(path, "test-4").run(inputs)["y"]
     np.testing.assert_array_equal(found, run_onnx_runtime(path, inputs)["y"])
     np.testing.assert_array_equal(found[found != 0], inputs["x"][found != 0])
+
+
+def test_places_of_a_pool_that_were_moved_are_still_those_of_the_pool(tmp_path: Path) -> None:
+    make = helper.make_node
+    size: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    nodes = [
+        make("MaxPool", ["x"], ["p", "at"], **size),
+        make("Cast", ["at"], ["short"], to=TensorProto.INT32),
+        make("Reshape", ["short", "flat"], ["row"]),
+        make("Reshape", ["row", "pooled"], ["box"]),
+        make("Cast", ["box"], ["long"], to=TensorProto.INT64),
+        make("Slice", ["long", "zero", "one", "zero"], ["first"]),
+        make("Slice", ["p", "zero", "one", "zero"], ["value"]),
+        make("MaxUnpool", ["value", "first", "shape"], ["y"], **size),
+    ]
+    constants = {"flat": [2, 8], "pooled": [2, 2, 2, 2], "zero": [0], "one": [1], "shape": [1, 2, 5, 5]}
+    given, made = (TensorProto.FLOAT, [2, 2, 5, 5]), (TensorProto.FLOAT, [1, 2, 5, 5])
+    arrays = {name: np.array(values) for name, values in constants.items()}
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": given}, {"y": made}, **arrays)
+    inputs = {"x": np.abs(models.weights(0, 2, 2, 5, 5)) + 1}
+    found = t10.compile(path, "test-4").run(inputs)["y"]
+    np.testing.assert_array_equal(found, run_onnx_runtime(path, inputs)["y"])

@@ -30,6 +30,10 @@ _POOLED: dict[int, int] = {
 """Types that are pooled with places, and the type that their elements are compared in."""
 
 _POOLED_SHAPE = "t10.pooled_shape"
+_MOVES = frozenset(
+    ("Cast", "Concat", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+)
+"""What leaves the places of a pool as they are, but for where they stand."""
 """Metadata of the node that makes the places of a MaxPool: the extents of what it pools, in which they count."""
 
 
@@ -149,17 +153,27 @@ def _max_unpool(site: Site) -> bool:
 
 
 def _are_places_in(site: Site, extents: Shape) -> bool:
-    """Return whether the places are those of a MaxPool, written out or not, of a tensor of some extents."""
-    places = site.input(1)
-    for node in reversed(site.graph.node):
-        if places not in node.output:
-            continue
-        if node.op_type == "MaxPool":
-            return site.facts.shapes.get(node.input[0]) == extents
-        if node.op_type != "Identity":
-            return _text(extents) in (e.value for e in node.metadata_props if e.key == _POOLED_SHAPE)
-        places = node.input[0]
-    return False
+    """Return whether all places are those of a MaxPool, written out or not, of tensors whose rows have such extents."""
+    makers = {name: node for node in site.graph.node for name in node.output}
+    todo = [site.input(1)]
+    while todo:
+        node = makers.get(todo.pop())
+        if node is None:
+            return False
+        pooled = _pooled_shape(site, node)
+        if pooled is None and node.op_type in _MOVES:
+            todo += node.input if node.op_type == "Concat" else node.input[:1]
+        elif pooled is None or pooled[1:] != extents[1:]:
+            return False
+    return True
+
+
+def _pooled_shape(site: Site, node: Any) -> Shape | None:
+    """Return the shape of what a MaxPool pools that gives its places here, None of another node."""
+    if node.op_type == "MaxPool":
+        return site.facts.shapes.get(node.input[0])
+    text = next((each.value for each in node.metadata_props if each.key == _POOLED_SHAPE), None)
+    return None if text is None else tuple(map(int, text.split("x")))
 
 
 def _text(extents: Shape) -> str:
