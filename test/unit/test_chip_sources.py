@@ -105,3 +105,12 @@ def test_sources_that_are_none_are_refused(stated: str, tmp_path: Path) -> None:
         InputError, match="line 3: field sources: expected texts by the field they are of, found"
     ):
         load_chip(path)
+
+
+def test_the_source_of_a_key_that_is_short_for_a_field_is_that_of_the_field(tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(
+        "based_on: test-4\nname: x\nhbm_bandwidth: 2 TB/s\nsources: {hbm_bandwidth: data sheet}\n"
+    )
+    assert load_chip(path).memory is not None
+    assert sources_of(path).of("memory") == "data sheet"

@@ -329,25 +329,20 @@ def test_constants_that_issue_beside_pointers_are_not_counted_twice(dtype: str, 
         assert [box for (box, count), bound in zip(known, bounds, strict=True) if bound > count] == []
 
 
-def with_constants(
-    n_inputs: int, dtype: str, n_constants: int, casts: tuple[str, ...] = ()
-) -> ScalarFunction:
-    """Return differences of all inputs, cast first where it is told how, then so many constants, one after another."""
-    ops = [ScalarOp(cast, (i,), dtype) for i, cast in enumerate(casts) if cast]
-    values = [i for i in range(n_inputs) if not (casts and casts[i])] + [
-        n_inputs + i for i in range(len(ops))
-    ]
-    for value in values[1:]:
-        ops.append(
-            ScalarOp(
-                "arith.subf", (n_inputs + len(ops) - 1 if ops[len(casts) :] else values[0], value), dtype
-            )
-        )
+def with_constants(n_inputs: int, dtype: str, n_constants: int) -> ScalarFunction:
+    """Return differences of all inputs, then so many constants, one after another."""
+    ops: list[ScalarOp] = []
+
+    def last() -> int:
+        return n_inputs + len(ops) - 1 if ops else 0
+
+    for value in range(1, n_inputs):
+        ops.append(ScalarOp("arith.subf", (last(), value), dtype))
     for n in range(n_constants):
+        before = last()
         ops.append(ScalarOp("const", (), dtype, repr(0.3 + 1.7 * n)))
-        last = n_inputs + len(ops) - 1
-        ops.append(ScalarOp(("arith.maximumf", "arith.mulf", "arith.addf")[n % 3], (last - 1, last), dtype))
-    return ScalarFunction(n_inputs, tuple(ops), n_inputs + len(ops) - 1)
+        ops.append(ScalarOp(("arith.maximumf", "arith.mulf", "arith.addf")[n % 3], (before, last()), dtype))
+    return ScalarFunction(n_inputs, tuple(ops), last())
 
 
 SMALL = function(3, ("arith.muli", (0, 1), "i16"), ("arith.muli", (3, 2), "i16"))
@@ -363,6 +358,10 @@ SCARCE = {
 """Bodies that leave few registers, so that some of their nests have no code in vectors, or only of few outputs."""
 
 
+LEAST_PARTS = {"columns alone": 0.5, "one output": 0.1, "loops": 0.15, "loops of f32": 0.15}
+"""Of what is counted: a bound of one output does not know how many loops leave registers."""
+
+
 @pytest.mark.parametrize("name", SCARCE)
 def test_bound_where_registers_are_scarce(name: str) -> None:
     spec, rng = SCARCE[name], Random(f"{SEED} {name}")
@@ -375,4 +374,4 @@ def test_bound_where_registers_are_scarce(name: str) -> None:
     for box, bound in zip(boxes, found, strict=True):
         cycles = cycles_of(sub_task(spec, box))
         assert cycles is not None
-        assert cycles // 16 < bound <= cycles, f"box {box}: bound {bound}, counted {cycles}"
+        assert cycles * LEAST_PARTS[name] < bound <= cycles, f"box {box}: bound {bound}, counted {cycles}"

@@ -138,7 +138,8 @@ def _check_sources(stated: object, source: str) -> None:
     """Raise `InputError` for sources that are no texts by the field they are of."""
     if isinstance(stated, dict):
         known = cast("dict[object, object]", stated)
-        unknown = [field for field in known if str(field).partition("[")[0] not in ChipSpec.model_fields]
+        fields = {*ChipSpec.model_fields, BANDWIDTH_KEY}
+        unknown = [field for field in known if str(field).partition("[")[0] not in fields]
         if not unknown and all(isinstance(each, str) for each in known.values()):
             return
     raise InputError(

@@ -82,7 +82,9 @@ def sources_in(text: str, stated: object = None) -> Sources:
             found.setdefault(_field(begins[min(lines) if is_alone else max(lines)]), []).append(comment)
     texts = {field: " ".join(comments) for field, comments in found.items()}
     if isinstance(stated, dict):
-        texts |= {str(field): str(source) for field, source in cast("dict[object, object]", stated).items()}
+        texts |= {
+            _known(str(field)): str(source) for field, source in cast("dict[object, object]", stated).items()
+        }
     return Sources(notes, tuple(texts.items()), frozenset(_known(str(place[0])) for place in begins.values()))
 
 
