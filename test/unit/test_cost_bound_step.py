@@ -19,10 +19,10 @@ from support.specs import dim, row_reduce
 from t10.chip import load_chip
 from t10.codelets.count import cycles_of
 from t10.core.chunks import chunk_slots
-from t10.core.expression import AxisSizes, OperatorSpec
+from t10.core.expression import Axis, AxisSizes, Operand, OperatorSpec
 from t10.core.fused_ends import with_addition
 from t10.core.runs import epilogue_run
-from t10.core.scalar import identity
+from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.core.task import Task, TaskOperand
 from t10.core.task_nest import simplified
 from t10.cost import IpuCostModel
@@ -153,6 +153,24 @@ def test_few_rows_are_bounded(make: Callable[[Random], OperatorSpec]) -> None:
             yield spec, box, _bound(spec, box), step(spec, box, windows)
 
     assert len(_ratios(tasks())) > 400
+
+
+def test_few_rows_in_which_an_operand_stands_still_are_bounded() -> None:
+    """x[a] - y[b, c, d] + z[a, d] over six short rows, operands in longer windows: workers find their parts sooner."""
+    every = (0,), (1,), (2,), (3,)
+    places = (("f16", ((0,),)), ("f32", every[1:]), ("f32", ((0,), (3,))), ("f16", every))
+    *inputs, output = (
+        Operand(f"t{n}", "activation", dtype, (64,) * len(dims), tuple(_dims(*dims)))
+        for n, (dtype, dims) in enumerate(places)
+    )
+    ops = ("arith.truncf", (1,)), ("arith.subf", (0, 3)), ("arith.truncf", (2,)), ("arith.addf", (4, 5))
+    body = ScalarFunction(3, tuple(ScalarOp(*op, "f16") for op in ops), 6)
+    axes = tuple(Axis(name, 64, "parallel") for name in "abcd")
+    spec = OperatorSpec("op", "elementwise", axes, tuple(inputs), output, "none", body, "f16")
+    windows = ((1, 2, 6, 8), (3, 2, 3, 8), (2, 2, 9, 24), (1, 4, 3, 16))
+    cycles = cycles_of(step(spec, (1, 2, 3, 8), windows))
+    assert cycles is not None
+    assert 0.9 * cycles < _bound(spec, (1, 2, 3, 8)) <= cycles
 
 
 @pytest.mark.slow
