@@ -33,7 +33,7 @@ from t10.errors import InputError
             "no link is so fast, expected at most 1048576 bytes per cycle, not per second",
         ),
         ("n_cores: 020", r"field n_cores: a leading zero .* did you mean 20\?, found '020'"),
-        ("sync_cycles: -007", r"did you mean 7\?"),
+        ("sync_cycles: -007", r"did you mean -7\?"),
         ("memory: {bytes_per_second: 3}", r"did you mean 3 GB/s or 3 TB/s\?, found 3"),
         ("memory: {bytes_per_second: 3 B/s}", r"did you mean 3 GB/s\?"),
         ("hbm_bandwidth: 460", r"did you mean 460 GB/s or 460 MB/s\?"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from t10.chip import bundled_chips, load_chip, sources_of
-from t10.chip.sources import DEFAULT, NOT_STATED, sources_in
+from t10.chip.sources import CHANGED, DEFAULT, NOT_STATED, sources_in
 from t10.cli import main
 from t10.errors import InputError
 
@@ -97,14 +97,26 @@ def test_sources_are_printed_and_are_again_a_chip_file(
     assert sources_of(again).of("clock_hz") == "ours: a guess"
 
 
-@pytest.mark.parametrize("stated", ["3", "{clok_hz: x}", "{clock_hz: 3}"])
-def test_sources_that_are_none_are_refused(stated: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stated", "found"),
+    [("3", "3"), ("{n_cores: said, clok_hz: x}", "{'clok_hz': 'x'}"), ("{clock_hz: 3}", "{'clock_hz': 3}")],
+)
+def test_sources_that_are_none_are_refused(stated: str, found: str, tmp_path: Path) -> None:
     path = tmp_path / "chip.yaml"
     path.write_text(f"based_on: test-4\nname: x\nsources: {stated}\n")
-    with pytest.raises(
-        InputError, match="line 3: field sources: expected texts by the field they are of, found"
-    ):
+    with pytest.raises(InputError) as caught:
         load_chip(path)
+    message = f"line 3: field sources: expected texts under the names of fields, found {found}"
+    assert message in str(caught.value)
+
+
+def test_pairs_that_gain_nothing_any_more_have_no_source_of_the_base(tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text("based_on: ipu-mk2\nname: x\nexchange_bytes_per_cycle: 16\n")
+    for chip in (path, "test-4:exchange_bytes_per_cycle=9"):
+        assert load_chip(chip).paired_bytes_per_cycle == 0
+        assert sources_of(chip).of("paired_bytes_per_cycle") == CHANGED
+    assert sources_of("test-4:clock_hz=2GHz").of("paired_bytes_per_cycle").startswith("vendor library")
 
 
 def test_the_source_of_a_key_that_is_short_for_a_field_is_that_of_the_field(tmp_path: Path) -> None:

@@ -153,6 +153,21 @@ def test_a_message_shows_a_part_of_what_was_found(tmp_path: Path) -> None:
     assert len(str(caught.value)) < 500
 
 
+@pytest.mark.parametrize(
+    ("f_op", "message"),
+    [
+        ('{"m": 0, "n": 3}', "operators[0].f_op.m: expected at least 1, found 0"),
+        ("[2, 0]", "operators[0].f_op[1]: expected at least 1, found 0"),
+    ],
+)
+def test_of_values_in_several_forms_the_nearest_is_named(f_op: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "pins.json"
+    path.write_text(f'{{"format": "t10-pins", "version": 1, "operators": [{{"name": "y", "f_op": {f_op}}}]}}')
+    with pytest.raises(InputError) as caught:
+        read_pins(path)
+    assert str(caught.value).splitlines()[0] == f"{path}: {message}"
+
+
 def test_pins_are_bounded(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
     path.write_text(

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from support import models
 
+from t10.attack.judging import Judge
 from t10.cli import main
+from t10.reference import OnnxRuntime
 from t10.sim import scalar_eval
+from t10.tolerances import RELATIVE
 
 HALF = TensorProto.FLOAT16
 SENSITIVE = "roundings on the way move it by"
@@ -116,3 +119,13 @@ def test_what_is_wrong_inside_an_operator_is_found_all_the_same(
     path.write_bytes(model.SerializeToString())
     monkeypatch.setitem(scalar_eval.PLAIN, "math.exp", exp_and_a_quarter)
     assert verified(path, capsys)[0] == 1
+
+
+def test_roundings_inside_an_operator_move_its_result() -> None:
+    """Scores are rounded to f16 before the softmax; seen from outside, nothing on the way to the result is."""
+    ends, body, _ = HIDING["Attention"]
+    model: Any = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 23]> g {ends} {{ {body} }}')
+    rng = np.random.default_rng(2)
+    inputs = {name: (rng.standard_normal((1, 3, 32)) * 2).astype(np.float16) for name in "qkv"}
+    judge = Judge(OnnxRuntime(model, Path("m.onnx")), RELATIVE["f16"])
+    assert 2**-12 < judge.moved_by_roundings(inputs, "y") < 2**-7

@@ -41,11 +41,10 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
 
     Raises `InputError` for an unknown name, an unreadable file, or a field that is missing, unknown or wrong.
     """
-    text = str(name_or_path)
-    name, colon, changes = text.partition(CHANGES_AFTER)
-    is_named = name in bundled_chips() or name in plugins.names(plugins.CHIPS, bundled_chips())
-    if colon and (is_named or Path(name).suffix in SUFFIXES):
-        return _changed(load_chip(name), changes, text)
+    whole = str(name_or_path)
+    text, changes = _parted(whole)
+    if text != whole:
+        return _changed(load_chip(text), changes, whole)
     if text in bundled_chips():
         return _checked(_bundled(text), (), text, {})
     added = plugins.names(plugins.CHIPS, bundled_chips())
@@ -64,13 +63,21 @@ def load_chip(name_or_path: str | Path) -> ChipSpec:
     return _checked(_filled(own, source, lines), own, source, lines)
 
 
+def _parted(text: str) -> tuple[str, str]:
+    """Return the name or path of a chip, and the changes behind it, "" where there are none."""
+    name, _, changes = text.partition(CHANGES_AFTER)
+    is_named = name in bundled_chips() or name in plugins.names(plugins.CHIPS, bundled_chips())
+    return (name, changes) if is_named or Path(name).suffix in SUFFIXES else (text, "")
+
+
 def sources_of(name_or_path: str | Path) -> Sources:
     """Return where the numbers of a chip come from that `load_chip` takes."""
-    text = str(name_or_path)
-    name, colon, changes = text.partition(CHANGES_AFTER)
+    whole = str(name_or_path)
+    text, changes = _parted(whole)
+    if changes:
+        own = [each.partition("=")[0].strip() for each in changes.split(",")]
+        return _of_pairs(sources_of(text).changed(dict.fromkeys(own)), own, whole, text)
     added = plugins.names(plugins.CHIPS, bundled_chips())
-    if colon and (name in (*bundled_chips(), *added) or Path(name).suffix in SUFFIXES):
-        return sources_of(name).changed({each.partition("=")[0].strip(): None for each in changes.split(",")})
     if text in bundled_chips():
         written = _bundled_text(text)
     else:
@@ -81,7 +88,17 @@ def sources_of(name_or_path: str | Path) -> Sources:
     if fields.get(LEVELS_KEY) and CORES_KEY not in fields:
         fields[CORES_KEY] = None
         found = replace(found, by_field=(*found.by_field, (CORES_KEY, "counts of levels")))
-    return found.on(sources_of(fields[BASE_KEY]), fields) if BASE_KEY in fields else found
+    if BASE_KEY not in fields:
+        return found
+    base = fields[BASE_KEY]
+    return _of_pairs(found.on(sources_of(base), fields), fields, text, base)
+
+
+def _of_pairs(sources: Sources, own: Collection[str], chip: str, base: str) -> Sources:
+    """Return the sources of a chip that differs from its base in its `own` fields: pairs may gain nothing then."""
+    if PAIRS_KEY in own or load_chip(chip).paired_bytes_per_cycle == load_chip(base).paired_bytes_per_cycle:
+        return sources
+    return sources.changed({PAIRS_KEY: None})
 
 
 def _checked(
@@ -135,15 +152,20 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
 
 
 def _check_sources(stated: object, source: str) -> None:
-    """Raise `InputError` for sources that are no texts by the field they are of."""
+    """Raise `InputError` unless sources are texts, each under the name of a field."""
     if isinstance(stated, dict):
         known = cast("dict[object, object]", stated)
         fields = {*ChipSpec.model_fields, BANDWIDTH_KEY}
-        unknown = [field for field in known if str(field).partition("[")[0] not in fields]
-        if not unknown and all(isinstance(each, str) for each in known.values()):
+        wrong = {
+            field: each
+            for field, each in known.items()
+            if str(field).partition("[")[0] not in fields or not isinstance(each, str)
+        }
+        if not wrong:
             return
+        stated = wrong
     raise InputError(
-        f"{source}field {SOURCES_KEY}: expected texts by the field they are of, found {stated!r:.60}",
+        f"{source}field {SOURCES_KEY}: expected texts under the names of fields, found {stated!r:.60}",
         hint=HINT,
     )
 

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
+from operator import getitem
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -22,14 +23,12 @@ RATES = ("link_bytes_per_cycle", "link_bytes_per_second")
 """Of both a level has one: giving one takes the other away."""
 
 
-def parts_of(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the parts of a chip's `fields` that have numbers, by what goes before their names."""
-    parts: dict[str, dict[str, Any]] = {
-        f"{name}.": fields[name] for name in PARTS if fields[name] is not None
-    }
-    parts |= {f"{LEVELS_KEY}.{each['name']}.": each for each in fields[LEVELS_KEY]}
-    units: Iterable[dict[str, Any]] = fields[UNITS_KEY]
-    return parts | {f"{UNITS_KEY}.{each['in_dtype']}-{each['acc_dtype']}.": each for each in units}
+def _parts(of: Any, get: Callable[[Any, str], Any]) -> dict[str, Any]:
+    """Return a chip and its parts that have numbers, by what goes before their names; `get` gives a field of each."""
+    parts = {"": of, **{f"{name}.": get(of, name) for name in PARTS}}
+    parts |= {f"{LEVELS_KEY}.{get(each, 'name')}.": each for each in get(of, LEVELS_KEY)}
+    parts |= {f"{UNITS_KEY}.{get(u, 'in_dtype')}-{get(u, 'acc_dtype')}.": u for u in get(of, UNITS_KEY)}
+    return {before: part for before, part in parts.items() if part is not None}
 
 
 def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
@@ -38,22 +37,15 @@ def numbers_of(chip: ChipSpec) -> dict[str, int | float]:
     `hbm_bandwidth` is that of all its off-chip memory, 0 where it has none.
     """
     memory = chip.memory
+    records: dict[str, BaseModel] = _parts(chip, getattr)
     numbers = {
         f"{before}{name}": field.annotation(getattr(record, name))
-        for before, record in _records(chip).items()
+        for before, record in records.items()
         for name, field in type(record).model_fields.items()
         if field.annotation is int or field.annotation is float
         if not (isinstance(record, Level) and record.topology == "exchange") or name == "count"
     }
     return numbers | {BANDWIDTH_KEY: 0.0 if memory is None else memory.channels * memory.bytes_per_second}
-
-
-def _records(chip: ChipSpec) -> dict[str, BaseModel]:
-    """Return a chip and its parts that have numbers, by what goes before their names."""
-    parts: dict[str, BaseModel | None] = {f"{name}.": getattr(chip, name) for name in PARTS}
-    parts |= {f"{LEVELS_KEY}.{each.name}.": each for each in chip.levels}
-    parts |= {f"{UNITS_KEY}.{each.in_dtype}-{each.acc_dtype}.": each for each in chip.matrix_units}
-    return {"": chip, **{before: part for before, part in parts.items() if part is not None}}
 
 
 def words_of(chip: ChipSpec) -> dict[str, tuple[str, ...]]:
@@ -78,7 +70,7 @@ def _words_in(record: type[BaseModel]) -> dict[str, tuple[str, ...]]:
 def put(fields: dict[str, Any], path: str, value: str) -> None:
     """Set what is at a path that `numbers_of` or `words_of` knows."""
     before, dot, name = path.rpartition(".")
-    part = parts_of(fields)[f"{before}."] if dot else fields
+    part = _parts(fields, getitem)[before + dot]
     part[name] = value
     if name in RATES and before.startswith(f"{LEVELS_KEY}."):
         part[RATES[1 - RATES.index(name)]] = 0

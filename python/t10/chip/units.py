@@ -34,7 +34,7 @@ MOST_MEMORY = 1 << 28
 """Bytes of a core: more than a Groq LPU has, which is a single core."""
 _NOT_FINITE = {"nan", "inf", "+inf", "-inf", "infinity", "-infinity"}
 _NUMBER = re.compile(r"[+-]?[0-9][0-9_]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?")
-_OCTAL = re.compile(r"[+-]?0[0-9_]+")
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9_]+")
 _QUANTITY = re.compile(r"([+-]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z/]+)")
 
 
@@ -186,8 +186,8 @@ def _scaled(value: object, units: dict[str, int], usual: str) -> object:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     text = value.strip() if isinstance(value, str) else ""
-    if _OCTAL.fullmatch(text):
-        meant = text.lstrip("+-0_") or "0"
+    if _LEADING_ZERO.fullmatch(text):
+        meant = text[: text[0] in "+-"] + (text.lstrip("+-0_") or "0")
         raise ValueError(
             f"a leading zero means an octal number to some readers of YAML: did you mean {meant}?"
         )
