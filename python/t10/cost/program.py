@@ -51,8 +51,8 @@ class CostProgram:
 
     `sub_task`: the box, one number per axis. `whole`: the same where operands are as large as the box and nothing adds;
     None where that makes no difference. `epilogue`: accumulated elements of a core, how many of them are a run, and how
-    many cores have sums of the same window. `shift`: bytes that a core passes on. `reduce`: members, bytes of a chunk,
-    elements of a chunk. All in cycles.
+    many cores have sums of the same window. `shift`: bytes that a core passes on. `reduce`: members,
+    elements of a window. All in cycles.
     """
 
     sub_task: CostFunction

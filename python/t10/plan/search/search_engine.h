@@ -130,9 +130,10 @@ class Engine {
   // a whole part, shortest and longest.
   using OutputKey = std::array<std::int64_t, 4>;
 
-  // What may become of outputs: members; chunk bytes, low and high; chunk elements, low and high; run, low and high.
+  // What may become of outputs: members; elements of a window at least, of a chunk of it at least, of both at most;
+  // run, low and high.
   struct OutputCases {
-    static constexpr std::size_t kColumns = 7;
+    static constexpr std::size_t kColumns = 6;
     std::array<std::vector<double>, kColumns> columns;
     std::vector<double> moved;         // cycles in which the rest of the output arrives
     std::vector<std::size_t> numbers;  // of the output that it is a case of

@@ -91,9 +91,8 @@ void Engine::add_cases(const OutputKey &key, std::size_t number, OutputCases &ca
     std::int64_t last = 0;
     for (std::int64_t run = std::min(ceil_div(shortest_run, ring), chunk); run <= longest_run; run = last + 1) {
       last = is_one_run ? longest_run : std::min(longest_run, 2 * run - 1);
-      const auto bytes = static_cast<double>(chunk) * item_bytes;
       const std::array<double, OutputCases::kColumns> row{
-          static_cast<double>(n_sharers / ring), bytes, kMost * item_bytes, static_cast<double>(chunk), kMost,
+          static_cast<double>(n_sharers / ring), static_cast<double>(held), static_cast<double>(chunk), kMost,
           static_cast<double>(run), static_cast<double>(last)};
       for (std::size_t i = 0; i < row.size(); ++i) cases.columns[i].push_back(row[i]);
       cases.moved.push_back(static_cast<double>(n_elements - held) * item_bytes * problem_.shift_per_byte);
@@ -107,9 +106,9 @@ void Engine::price_cases(OutputCases &cases, double *out) const {
   const std::size_t n = cases.moved.size();
   std::vector<double> reduce(n);
   std::vector<double> epilogue(n);
-  const auto &[members, bytes, most_bytes, chunk, most_elements, run, longest_run] = cases.columns;
-  const double *const least_reduction[3] = {members.data(), bytes.data(), chunk.data()};
-  const double *const most_reduction[3] = {members.data(), most_bytes.data(), most_elements.data()};
+  const auto &[members, held, chunk, most_elements, run, longest_run] = cases.columns;
+  const double *const least_reduction[2] = {members.data(), held.data()};
+  const double *const most_reduction[2] = {members.data(), most_elements.data()};
   costs_.least_reduce->least(least_reduction, most_reduction, n, reduce.data());
   const double *const least_epilogue[3] = {chunk.data(), run.data(), members.data()};
   const double *const most_epilogue[3] = {most_elements.data(), longest_run.data(), members.data()};
