@@ -25,7 +25,7 @@ from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 LOAD_BYTES = 8
-LEAST_PARTS, MOST_PARTS = 2, 32
+LEAST_PARTS, MOST_PARTS = 2, 64
 """Fewer are additions; more would be written out, too."""
 STORE = "st64step {}, $mzero, $m5+=, {}"
 NEXT = N_WORKERS * WIDE_BYTES // LOAD_BYTES - 1
@@ -87,17 +87,17 @@ class _Kind:
 
 def parts(task: Task) -> tuple[Compiled, ...]:
     """Return a sum of parts as such code, nothing where the task is something else."""
-    loops = levels(task)
-    if task.combine != "sum" or task.selectors or [loop.is_reduction for loop in loops] != [False, True]:
+    *loops, found = levels(task) or (None,)
+    if task.combine != "sum" or task.selectors or task.n_read != 1 or not task.body.is_identity:
         return ()
-    if task.n_read != 1 or not task.body.is_identity:
+    if found is None or not found.is_reduction or any(loop.is_reduction for loop in loops):
         return ()
     is_copy = task.epilogue is not None and task.epilogue.is_identity and task.epilogue.n_inputs == 1
     if task.epilogue is not None and not (is_copy and task.acc_dtype == task.output.dtype):
-        return parts_then(task, *loops)
-    if not all(_lie(task.inputs[0], operand) for operand in task.operands[1:]):
+        return parts_then(task, loops, found)
+    if len(loops) != 1 or not all(_lie(task.inputs[0], operand) for operand in task.operands[1:]):
         return ()
-    return _compiled(task, *loops)
+    return _compiled(task, loops[0], found)
 
 
 def _lie(source: TaskOperand, sums: TaskOperand) -> bool:

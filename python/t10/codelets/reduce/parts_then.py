@@ -8,13 +8,18 @@ six workers, each every sixth vector of sums, of four of f32 or eight of f16:
 ```
 
 A vector whose second half is behind the end is the last one: whoever has it computes it behind its loop.
+
+An input may be the same for every row of sums (a bias). If six vectors are whole rows, a worker always reads the same
+part of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
+from math import prod
 
 from t10.codelets.assembly import Assembly
 from t10.codelets.body.code import Code, Numbering
@@ -35,28 +40,47 @@ from t10.core.task import Task, TaskOperand
 from t10.core.tile import N_WORKERS, WIDE_BYTES
 
 LOAD_BYTES, WORD_BYTES = 8, 4
-LEAST_PARTS, MOST_PARTS = 2, 32
+LEAST_PARTS, MOST_PARTS = 2, 64
 ADDS = {"f32": "f32v4acc", "f16": "f16v8acc"}
 CPP = {"f32": "float", "f16": "half"}
 FIRST_FURTHER, LAST_FURTHER = 9, 11
 """Registers of the pointers of further inputs."""
+MOST_LOOPS = 2
+"""Over outputs: rows of them, and along a row."""
+_IN_ROW: dict[int, tuple[str, ...] | None] = {
+    1: None,
+    2: ("and $m1, $m0, 1",),
+    3: ("cmpult $m1, $m0, 3", "mul $m1, $m1, 3", "add $m1, $m0, $m1", "add $m1, $m1, -3"),
+    6: (),
+}
+"""By vectors of a row: code that leaves the place of a worker's vectors in their rows in $m1; None if all are first."""
 STAGES = 2
 """Vectors that are under way at once: with one vector alone, a worker goes through both stages of it."""
 FREE: Free = {"a": tuple(range(8)), "m": ()}
 
 
+class Walk(Enum):
+    """How an input goes on beside the sums: it is one number, as long as they are, or the same for every row."""
+
+    STAYS = "stays"
+    ALONG = "along"
+    BY_ROW = "by row"
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What the text depends on; `task` is an example, and `is_along` tells which further inputs have a row.
+    """What the text depends on; `task` is an example, and `walks` tells how further inputs go on.
 
-    If it `overlaps`, a vector begins before the one in front of it has ended.
+    A row has `row_vectors`; 0 if no input goes on by rows. If it `overlaps`, a vector begins before the one in front of
+    it has ended.
     """
 
     task: Task
     n_parts: int
     is_wide: bool
     has_half: bool
-    is_along: tuple[bool, ...]
+    walks: tuple[Walk, ...]
+    row_vectors: int
     overlaps: bool = False
 
     @property
@@ -75,29 +99,36 @@ class _Kind:
         return (*(f"in{number}" for number in range(len(self.task.inputs))), "out")
 
 
-def parts_then(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]:
-    """Return a sum of parts and its epilogue as such code; none where operands do not lie so or nothing computes it."""
+def parts_then(task: Task, loops: Sequence[Level], found: Level) -> tuple[Compiled, ...]:
+    """Return a sum of parts and its epilogue as such code; none where operands do not lie so or nothing computes it.
+
+    `loops` are those over outputs, `found` the one over parts.
+    """
     acc, size = task.acc_dtype, size_bytes(task.acc_dtype)
     source, output = task.inputs[0], task.output
     if task.epilogue is None or acc not in ADDS or output.dtype not in FORM_BY_DTYPE:
         return ()
-    step_bytes, n_bytes = found.strides[0] * size, columns.extent * size
+    step_bytes, n_bytes = found.strides[0] * size, prod(loop.extent for loop in loops) * size
     is_even = step_bytes % WIDE_BYTES == 0 and n_bytes % LOAD_BYTES == 0
     if not (source.is_interleaved and source.align_bytes >= WIDE_BYTES and is_even):
         return ()
     n_further = task.epilogue.n_inputs - 1
     own = len(task.inputs) - n_further
-    further = [
-        (operand, columns.strides[number]) for number, operand in enumerate(task.inputs) if number >= own
-    ]
-    if n_further > LAST_FURTHER - FIRST_FURTHER + 1 or not LEAST_PARTS <= found.extent <= MOST_PARTS:
+    walks = [_walk(loops, number) for number in range(len(task.operands))]
+    further = [walk for walk in walks[own:-1] if walk is not None]
+    if not n_further == len(further) <= LAST_FURTHER - FIRST_FURTHER + 1:
         return ()
-    if any(stride not in (0, 1) or o.dtype not in FORM_BY_DTYPE for o, stride in further):
+    if not LEAST_PARTS <= found.extent <= MOST_PARTS or {*walks[:own], walks[-1]} != {Walk.ALONG}:
         return ()
-    vectors = [output, *(operand for operand, stride in further if stride), *task.inputs[1:own]]
-    if {*columns.strides[:own], columns.out_stride} != {1} or any(
-        o.align_bytes < LOAD_BYTES for o in vectors
-    ):
+    if any(operand.dtype not in FORM_BY_DTYPE for operand in task.inputs[own:]):
+        return ()
+    row_vectors = 0
+    if Walk.BY_ROW in further:
+        row_vectors, rest = divmod(loops[-1].extent * size, WIDE_BYTES)
+        if rest or row_vectors not in _IN_ROW:
+            return ()
+    moving = [number for number, walk in enumerate(walks) if number and walk is not Walk.STAYS]
+    if any(task.operands[number].align_bytes < LOAD_BYTES for number in moving):
         return ()
     first = task.inputs[1] if task.first is not None else None
     is_wide = first is not None and first.is_interleaved and first.align_bytes >= WIDE_BYTES
@@ -105,7 +136,7 @@ def parts_then(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]
     example = _example(
         tuple(operand.dtype for operand in task.operands), task.epilogue, task.first is not None
     )
-    kind = _Kind(example, found.extent, is_wide, has_half, tuple(stride == 1 for _, stride in further))
+    kind = _Kind(example, found.extent, is_wide, has_half, tuple(further), row_vectors)
     share, rest = divmod(n_vectors, N_WORKERS)
     pace = step_bytes // WIDE_BYTES
     numbers = (share - 1, rest, pace, N_WORKERS - (found.extent - 1) * pace)
@@ -113,6 +144,18 @@ def parts_then(task: Task, columns: Level, found: Level) -> tuple[Compiled, ...]
     words = (*(Pointer(number) for number in range(len(task.operands))), *numbers, *half)
     codelets = (_codelet(kind), _codelet(replace(kind, overlaps=True)))
     return tuple(Compiled(codelet, words) for codelet in codelets if codelet is not None)
+
+
+def _walk(loops: Sequence[Level], number: int) -> Walk | None:
+    """Return how operand `number` goes on in at most two loops over outputs, None where it does otherwise."""
+    strides = [loop.strides[number] for loop in loops]
+    if not any(strides):
+        return Walk.STAYS
+    if strides[-1] != 1 or len(strides) > MOST_LOOPS:
+        return None
+    if len(strides) == 1 or strides[0] == loops[-1].extent:
+        return Walk.ALONG
+    return Walk.BY_ROW if strides[0] == 0 else None
 
 
 @lru_cache(maxsize=1024)
@@ -130,17 +173,21 @@ class _Further:
 
     kind: _Kind
 
+    def walk(self, number: int) -> Walk:
+        """Return how an input goes on."""
+        return self.kind.walks[number - further_inputs(self.kind.task)[0]]
+
     def is_along(self, number: int) -> bool:
         """Return whether an input differs from lane to lane."""
-        return self.kind.is_along[number - further_inputs(self.kind.task)[0]]
+        return self.walk(number) is not Walk.STAYS
 
     def load(self, code: Code, number: int, lanes: int, group: int) -> list[Slice]:
         """Add loading `lanes` of an input, number `group` of those of a vector; one element if all are alike."""
         kind = self.kind
         place, dtype = number - further_inputs(kind.task)[0], kind.task.inputs[number].dtype
         pointer, streams = f"$m{FIRST_FURTHER + place}", (f"in{number}",)
-        if not self.is_along(number):
-            return loads_of(code, dtype, 1, pointer, 0, streams)
+        if self.walk(number) is not Walk.ALONG:
+            return loads_of(code, dtype, lanes if self.is_along(number) else 1, pointer, group, streams)
         each = lanes * size_bytes(dtype) // LOAD_BYTES
         n_words = kind.lanes * size_bytes(dtype) // LOAD_BYTES
         parts = [code.new("a", 2) for _ in range(each)]
@@ -284,11 +331,15 @@ def _share(text: Assembly, kind: _Kind) -> None:
     def load(register: str, name: str) -> None:
         text.op(f"ld32 {register}, $mvertex_base, $mzero, {place[name]}", name)
 
-    def pointer(register: str, name: str, dtype: str) -> None:
-        """Add loading a pointer; $m1 holds the worker's number times the bytes of a vector of two-byte elements."""
+    def pointer(register: str, name: str, dtype: str, walk: Walk = Walk.ALONG) -> None:
+        """Add loading a pointer to the worker's first vector; $m1 is used."""
         load(register, name)
-        times = kind.lanes * size_bytes(dtype)
-        text.op(f"mul $m1, $m0, {times}")
+        number = _IN_ROW[kind.row_vectors] if walk is Walk.BY_ROW else ()
+        if number is None:
+            return
+        for line in number:
+            text.op(line)
+        text.op(f"mul $m1, {'$m1' if number else '$m0'}, {kind.lanes * size_bytes(dtype)}")
         text.op(f"add {register}, {register}, $m1")
 
     text.op("get $m0, $WSR")
@@ -303,10 +354,11 @@ def _share(text: Assembly, kind: _Kind) -> None:
     if task.first is not None:
         pointer("$m8", f"in{task.first}", task.acc_dtype)
     for register, number in enumerate(further_inputs(task), FIRST_FURTHER):
-        if _Further(kind).is_along(number):
-            pointer(f"$m{register}", f"in{number}", task.inputs[number].dtype)
-        else:
+        walk = _Further(kind).walk(number)
+        if walk is Walk.STAYS:
             load(f"$m{register}", f"in{number}")
+        else:
+            pointer(f"$m{register}", f"in{number}", task.inputs[number].dtype, walk)
     pointer("$m5", "out", task.output.dtype)
     if kind.has_half:
         load("$m6", "half_of")
@@ -321,7 +373,8 @@ def _reference(kind: _Kind) -> str:
     task, lanes, cpp = kind.task, kind.lanes, CPP[kind.task.acc_dtype]
     assert task.epilogue is not None
     further = further_inputs(task)
-    names = ["sum", *(f"in{n}[{'c' if _Further(kind).is_along(n) else 0}]" for n in further)]
+    places = {Walk.STAYS: "0", Walk.ALONG: "c", Walk.BY_ROW: f"c % {lanes * kind.row_vectors}"}
+    names = ["sum", *(f"in{n}[{places[_Further(kind).walk(n)]}]" for n in further)]
     dtypes = [task.acc_dtype, *(task.inputs[n].dtype for n in further)]
     body = cpp_body(task.epilogue, names, dtypes, prefix="e")
     begin = "0.0f" if task.first is None else f"float(in{task.first}[c])"
