@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from support import random_plans, random_specs
 from support.routes import route, traffic
 from t10.core import movement
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Axis, Operand, OperatorSpec, Term
 from t10.core.graph import Graph, GraphOutput, TensorValue, View, ViewKind
@@ -143,7 +143,7 @@ def arriving_point_by_point(spec: OperatorSpec, plan: OperatorPlan, number: int)
     taken = np.full_like(elements, -1)
     seen: dict[bytes, int] = {}
     n_members = random_plans.n_sharing(spec, plan)
-    chunk = chunk_slots(own.shape[1], n_members)
+    chunk = window_chunk(own.shape[1], n_members)
     for core in range(plan.n_cores):
         rank = seen.get(own[core].tobytes(), 0)
         seen[own[core].tobytes()] = rank + 1
@@ -176,7 +176,7 @@ def reference_traffic(case: Arriving, rates: MoveRates) -> Traffic | None:
         return found
     # What a core does not take it does not copy either.
     n_slots, n_members = whole.elements.shape[1], random_plans.n_sharing(case.spec, case.plan)
-    left_out = n_slots - min(chunk_slots(n_slots, n_members), n_slots)
+    left_out = n_slots - min(window_chunk(n_slots, n_members), n_slots)
     return replace(found, copied_elements=found.copied_elements - left_out)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core import movement
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph
@@ -355,7 +356,7 @@ def _buffers(
             found.append(
                 Buffer(f"accumulator:{spec.name}", 0, n_slots * size_bytes(spec.acc_dtype), step, step)
             )
-        n_bytes = movement.partition_scatter(n_slots, r) * size_bytes(spec.output.dtype)
+        n_bytes = window_chunk(n_slots, r) * size_bytes(spec.output.dtype)
         found.append(
             Buffer(f"value:{spec.output.name}", 0, n_bytes, step, _last_step(graph, spec.output.name, step))
         )

@@ -13,7 +13,7 @@ from support.engines import by_runtime
 
 import t10
 from t10.backend import lowered, run_on_host, run_on_tiles, write_program
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.driver import Executable
 
@@ -64,7 +64,7 @@ def test_a_residual_arrives_in_chunks(tmp_path: Path, is_turned: bool) -> None:
     _, last = executable.plan.operators
     assert last.active.plan.reduce == "scatter"
     (residual,) = [each for each in last.arrivals if each.operand == 2]
-    n_read = chunk_slots(ROWS // 2 * COLUMNS // 2, MEMBERS)
+    n_read = window_chunk(ROWS // 2 * COLUMNS // 2, MEMBERS)
     assert residual.kind == "relayout"
     assert residual.received_bytes == n_read * size_bytes(
         executable.plan.graph.operators[-1].operands[2].dtype

@@ -19,7 +19,7 @@ from support.specs import dim, row_reduce
 
 from t10.chip import load_chip
 from t10.codelets.count import cycles_of
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.expression import Axis, AxisSizes, Operand, OperatorSpec
 from t10.core.fused_ends import with_addition
 from t10.core.runs import epilogue_run
@@ -208,7 +208,7 @@ def test_epilogues_are_bounded(n_members: int):
     found: list[float] = []
     for _, spec, box in _drawn(random_epilogue, 25, f"epilogues {n_members}"):
         windows = tuple(1 if axis in spec.reduction_axes else n for axis, n in enumerate(box))
-        n_slots = chunk_slots(prod(windows), n_members)
+        n_slots = window_chunk(prod(windows), n_members)
         run = epilogue_run(spec, windows, n_slots)
         slots, runs, members = (np.array([number]) for number in (n_slots, run, n_members))
         found_bound = epilogue_bound(spec, slots, runs, members, steps.chip.launch_cycles)
@@ -230,7 +230,7 @@ def test_few_points_of_a_chunk_are_bounded():
     for _, spec, box in _drawn(random_epilogue, 20, "few points 2"):
         windows = tuple(1 if axis in spec.reduction_axes else min(n, 8) for axis, n in enumerate(box))
         n_members = -(-prod(windows) // 2)
-        n_slots = chunk_slots(prod(windows), n_members)
+        n_slots = window_chunk(prod(windows), n_members)
         if n_members == 1:
             continue
         n_pairs += n_slots == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.specs import linear_relu, matmul
 
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.epilogue_nest import chunk_nests
 from t10.core.expression import OperatorSpec
 from t10.core.geometry import partition_shape
@@ -24,6 +24,6 @@ def test_members_finish_every_slot_of_the_window_once_and_none_past_it(
     finished = np.zeros(n_members, np.int64)
     for _, work in chunk_nests(spec, lengths, n_members):
         finished[work.tiles] += work.extents.prod(axis=1)
-    chunk = chunk_slots(n_slots, n_members)
+    chunk = window_chunk(n_slots, n_members)
     left = [max(n_slots - rank * chunk, 0) for rank in range(n_members)]
     assert finished.tolist() == [min(chunk, slots) for slots in left]

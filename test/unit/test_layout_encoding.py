@@ -13,7 +13,7 @@ from support.random_plans import random_plan
 from support.random_specs import random_operator
 
 from t10.core import movement
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.expression import AffineDim, Operand, OperatorSpec, Term
 from t10.core.plan import OperatorPlan
 from t10.core.schedule import ValueLayout
@@ -141,7 +141,7 @@ def test_what_is_scattered_is_a_chunk_of_the_window_by_rank() -> None:
         )
         rows = movement.layout_map(spec, scattered, prod(operand.shape)).elements
         whole = movement.operand_elements(spec, plan, number).reshape(plan.n_cores, -1).tolist()
-        chunk = chunk_slots(len(whole[0]), n_copies)
+        chunk = window_chunk(len(whole[0]), n_copies)
         rank: dict[tuple[int, ...], int] = {}
         for core, window in enumerate(whole):
             number_among = rank[tuple(window)] = rank.get(tuple(window), -1) + 1

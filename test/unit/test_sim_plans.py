@@ -10,7 +10,7 @@ import pytest
 from support import reference, specs
 from support.simulation import Rows, chip_of, executed, plan_of, random_values, scheduled
 
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.graph import Graph, View
 from t10.core.plan import OperatorPlan
@@ -80,7 +80,7 @@ def test_extents_that_no_factor_divides_are_padded_and_masked() -> None:
 def test_split_reduction_axis_is_reduced_and_scattered(k_parts: int) -> None:
     _, result = run_one(specs.linear_relu(6, 5, 20), (2, 1, k_parts))
     reduce = [record for record in result.timeline if record.kind == "reduce"]
-    chunk = chunk_slots(3 * 5, k_parts)
+    chunk = window_chunk(3 * 5, k_parts)
     assert [record.max_bytes for record in reduce] == [(k_parts - 1) * chunk * 4]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import Box, chunk_boxes, chunk_slots
+from t10.core.chunks import Box, chunk_boxes, window_chunk
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.movement import is_padded, operand_elements, operand_of, operand_parts
 from t10.core.plan import OperatorPlan
@@ -52,7 +52,7 @@ def arriving_boxes(spec: OperatorSpec, plan: OperatorPlan, number: int) -> list[
     operand, slot = operand_of(spec, number), len(spec.inputs)
     shape = geometry.partition_shape(spec.output, plan.lengths)
     n_members, n_slots = geometry.n_replicas(spec, plan, slot), int(np.prod(shape, dtype=np.int64))
-    chunk = chunk_slots(n_slots, n_members)
+    chunk = window_chunk(n_slots, n_members)
     return [
         [
             _seen(spec.output, operand, box)

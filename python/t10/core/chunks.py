@@ -1,11 +1,21 @@
-"""Chunks: how many slots each core keeps of what is dealt out in order (linear layouts, reduce-scatters)."""
+"""Chunks: how many slots each core keeps of what is dealt out in order.
+
+That is a value that is spread evenly (`chunk_slots`), or a window that several cores have (`window_chunk`): one whose
+partial sums they combine, or a weight that they keep only once.
+"""
 
 from __future__ import annotations
 
-from math import prod
+from functools import lru_cache
+from math import gcd, prod
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 """First slots and extents per dim."""
+LONGER = 8
+"""Chunks of a window are longer than they need be by at most one part in so many."""
+FEW_ROWS = 4
+"""What a chunk and a window have in common may be a row if the chunk is at most so many of it."""
+KEPT_CHUNKS = 1 << 16
 
 
 def chunk_slots(n_slots: int, n_parts: int) -> int:
@@ -16,6 +26,31 @@ def chunk_slots(n_slots: int, n_parts: int) -> int:
     """
     chunk = -(-n_slots // n_parts)
     return chunk if n_parts == 1 or chunk == 1 else chunk + chunk % 2
+
+
+@lru_cache(maxsize=KEPT_CHUNKS)
+def window_chunk(n_slots: int, n_parts: int) -> int:
+    """Return the slots of every chunk of a window of `n_slots` that is cut over `n_parts` cores; the last have fewer.
+
+    At most an eighth more than `chunk_slots`: of these numbers one that has the largest power of two in common with the
+    window; of several the one with the largest common divisor, if that is a quarter of it or more, else the smallest.
+    Such chunks begin and end with rows, or with vectors of a row, as far as that costs little: what follows is then one
+    loop, and moves in fewer fragments.
+    """
+    least = chunk_slots(n_slots, n_parts)
+    if n_parts == 1 or least <= 1:
+        return least
+    longest = least + least // LONGER
+    step = max(n_slots & -n_slots, 2)
+    while -(-least // step) * step > longest:
+        step //= 2
+    shortest = -(-least // step) * step
+
+    def rows(chunk: int) -> int:
+        common = gcd(chunk, n_slots)
+        return common if common * FEW_ROWS >= chunk else 0
+
+    return max(range(shortest, longest + 1, step), key=rows)
 
 
 def chunk_boxes(shape: tuple[int, ...], first: int, count: int) -> list[Box]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import Box, chunk_boxes, chunk_slots
+from t10.core.chunks import Box, chunk_boxes, window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -116,7 +116,7 @@ def chunk_nests(spec: OperatorSpec, lengths: AxisSizes, n_members: int) -> Itera
     nest = epilogue_nest(spec, lengths)
     shape = geometry.partition_shape(spec.output, lengths)
     n_slots = prod(shape)
-    chunk = chunk_slots(n_slots, n_members)
+    chunk = window_chunk(n_slots, n_members)
     has_position = bool(epilogue_axes(spec))
     if _is_flat(nest) and not has_position:
         yield _flat(nest, n_members, chunk, n_slots)

@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from t10.core import geometry
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import chunk_nests, epilogue_axes
 from t10.core.expression import AxisSizes, Combine, OperatorSpec
@@ -53,7 +53,7 @@ def last_round(
     if mode == "all":
         is_one = n_slots <= slots_at_once(buffer_slots // n_parts, item_bytes)
     else:
-        is_one = chunk_slots(n_slots, n_members) <= buffer_slots
+        is_one = window_chunk(n_slots, n_members) <= buffer_slots
     if not is_one:
         return None
     *_, last = make(who, n_slots, buffer_slots, item_bytes)

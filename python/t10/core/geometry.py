@@ -12,17 +12,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from t10.core import _rings
 from t10.core.arrays import Array, Ints
+from t10.core.chunks import window_chunk
 from t10.core.expression import AffineDim, AxisSizes, Operand, OperatorSpec
 from t10.core.plan import OperatorPlan
 
 CACHE_ENTRIES = 256
 MOST_INT32 = (1 << 31) - 1
+window_chunk_function: np.ufunc = np.frompyfunc(window_chunk, 2, 1)
 
 
 def window_lengths(plan: OperatorPlan, slot: int) -> AxisSizes:
@@ -36,10 +39,10 @@ def n_sharers(operand: Operand, plan: OperatorPlan) -> int:
     return prod(f for axis, f in enumerate(plan.f_op) if axis not in own)
 
 
-def chunk_slots_many(n_slots: Ints, n_parts: Ints) -> Ints:
-    """Return `core.chunks.chunk_slots` for every pair of entries."""
-    chunk = -(-n_slots // n_parts)
-    return chunk + np.where((n_parts > 1) & (chunk > 1), chunk % 2, 0)
+def window_chunk_many(n_slots: Any, n_parts: Any) -> Any:
+    """Return `core.chunks.window_chunk` for every pair of entries: of arrays, or of what records formulas."""
+    chunks = window_chunk_function(n_slots, n_parts)
+    return chunks if isinstance(chunks, int) else chunks.astype(np.int64)
 
 
 def partition_elements(operand: Operand, windows: Ints) -> Ints:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import chunk_slots, window_chunk
 from t10.core.dtypes import numpy_dtype
 from t10.core.expression import Operand, OperatorSpec
 from t10.core.graph import Graph, View
@@ -140,11 +140,6 @@ def is_padded(spec: OperatorSpec, operand: Operand, plan: OperatorPlan) -> bool:
     )
 
 
-def partition_scatter(n_slots: int, scatter: int) -> int:
-    """Return the chunk length when a partition of `n_slots` elements is divided over `scatter` replicas."""
-    return chunk_slots(n_slots, scatter)
-
-
 def operand_of(spec: OperatorSpec, number: int) -> Operand:
     """Return operand `number` of a spec: inputs, then epilogue inputs, then the output."""
     return (*spec.operands, spec.output)[number]
@@ -196,7 +191,7 @@ def scattered(
 ) -> NDArray[np.int32]:
     """Return chunk `chunk_numbers[core]` of every core's slots, shape (cores, ceil(slots / scatter)); -1 pads."""
     n_cores, n_slots = elements.shape
-    length = partition_scatter(n_slots, scatter)
+    length = window_chunk(n_slots, scatter)
     whole = elements
     if n_slots < scatter * length:
         whole = np.full((n_cores, scatter * length), -1, np.int32)

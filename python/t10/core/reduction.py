@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from t10.core import _rings, geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.tile import WIDE_BYTES
@@ -120,7 +120,7 @@ def scatter_rounds(who: Groups, n_slots: int, buffer_slots: int, item_bytes: int
     chunk larger than the buffer comes in pieces.
     """
     n_members = who.members.shape[1]
-    chunk = chunk_slots(n_slots, n_members)
+    chunk = window_chunk(n_slots, n_members)
     piece = min(chunk, buffer_slots)
     stride = int(part_slots(piece, item_bytes))
     at_once = max(buffer_slots // stride, 1)

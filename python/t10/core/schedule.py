@@ -33,7 +33,7 @@ class ValueLayout:
     `linear`: element e of `value` in slot `e % chunk` of core `e // chunk`, chunk = `chunk_slots(elements, n_cores)`.
     `operand`: as operand number `operand` of `operator` lies under `plan` (numbered as in `OperatorSpec.operands`;
     `len(operands)` is the output, at the end of the loop nest), cut further over its replicas: the flattened
-    partition is divided in `scatter` chunks of `chunk_slots(n, scatter)` and the core of replica rank k keeps
+    partition is divided in `scatter` chunks of `window_chunk(n, scatter)` and the core of replica rank k keeps
     chunk `k % scatter`. An operand that reads `value` through views is taken as it reads `value` itself
     (`core.laid_out`).
     """

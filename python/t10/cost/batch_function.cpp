@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/chunks.h"
 #include "formula_code.h"
 
 namespace nb = nanobind;
@@ -124,6 +125,10 @@ T10_INLINE void arithmetic(std::int32_t opcode, const Operand &a, const Operand 
     case kMod: return each_quotient(a, b, out, n, [](double x, double y, double t) { return x - y * floor_of(t); });
     case kMin: return each(a, b, out, n, [](double x, double y) { return x < y ? x : y; });
     case kMax: return each(a, b, out, n, [](double x, double y) { return x > y ? x : y; });
+    case kChunk:
+      return each(a, b, out, n, [](double x, double y) {
+        return static_cast<double>(window_chunk(static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
+      });
     case kNeg: return each(a, a, out, n, [](double x, double) { return -x; });
     case kAbs: return each(a, a, out, n, [](double x, double) { return x < 0.0 ? -x : x; });
     case kFloor: return each(a, a, out, n, [](double x, double) { return floor_of(x); });

@@ -21,7 +21,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.epilogue_nest import chunk_nests, epilogue_work
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.fused_ends import may_fuse
-from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.geometry import partition_elements, window_chunk_many
 from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
@@ -292,7 +292,7 @@ def wrapped_end_cycles(
 
 def slots_and_runs(spec: OperatorSpec, windows: Ints, n_members: Ints) -> tuple[Ints, Ints]:
     """Return (n_slots, runs) by which epilogues over chunks of windows (n, axes) are priced without them."""
-    n_slots = chunk_slots_many(partition_elements(spec.output, windows), np.maximum(n_members, 1))
+    n_slots = window_chunk_many(partition_elements(spec.output, windows), np.maximum(n_members, 1))
     return n_slots, np.minimum(windows[:, list(epilogue_run_axes(spec))].prod(axis=1), n_slots)
 
 

@@ -21,6 +21,7 @@ from enum import IntEnum
 import numpy as np
 
 from t10.core.arrays import Bools, Floats, Ints
+from t10.core.geometry import window_chunk_many
 from t10.errors import T10Error
 
 BLOCK_ROWS = 256
@@ -44,20 +45,22 @@ class Opcode(IntEnum):
     """Of integers, with the divisor's sign; 0 where the divisor is 0."""
     MIN = 7
     MAX = 8
-    NEG = 9
-    ABS = 10
-    FLOOR = 11
-    CEIL = 12
-    TRUNC = 13
-    SQRT = 14
-    LT = 15
-    LE = 16
-    EQ = 17
-    NE = 18
-    AND = 19
-    OR = 20
-    NOT = 21
-    SELECT = 22
+    CHUNK = 9
+    """Of integers: `core.chunks.window_chunk`."""
+    NEG = 10
+    ABS = 11
+    FLOOR = 12
+    CEIL = 13
+    TRUNC = 14
+    SQRT = 15
+    LT = 16
+    LE = 17
+    EQ = 18
+    NE = 19
+    AND = 20
+    OR = 21
+    NOT = 22
+    SELECT = 23
     """Operands: condition, value where it holds, value elsewhere."""
 
 
@@ -141,6 +144,10 @@ def _binary(function: Callable[[Floats, Floats], Floats]) -> OnColumns:
     return lambda a, b, _: function(a, b)
 
 
+def _chunks(a: Floats, b: Floats) -> Floats:
+    return window_chunk_many(a.astype(np.int64), b.astype(np.int64)).astype(np.float64)
+
+
 def _unary(function: Callable[[Floats], Floats]) -> OnColumns:
     return lambda a, _, __: function(a)
 
@@ -159,6 +166,7 @@ _BY_OPCODE: dict[Opcode, OnColumns] = {
     Opcode.MOD: lambda a, b, _: _divided(Opcode.MOD, a, b),
     Opcode.MIN: _binary(np.minimum),
     Opcode.MAX: _binary(np.maximum),
+    Opcode.CHUNK: lambda a, b, _: _chunks(a, b),
     Opcode.NEG: _unary(np.negative),
     Opcode.ABS: _unary(np.absolute),
     Opcode.FLOOR: _unary(np.floor),

@@ -15,7 +15,7 @@ namespace t10 {
 
 // The numbers of `t10.cost.formula.Opcode`.
 enum Opcode : std::int32_t {
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kCeilDiv, kMod, kMin, kMax, kNeg, kAbs, kFloor, kCeil, kTrunc, kSqrt,
+  kAdd, kSub, kMul, kDiv, kFloorDiv, kCeilDiv, kMod, kMin, kMax, kChunk, kNeg, kAbs, kFloor, kCeil, kTrunc, kSqrt,
   kLt, kLe, kEq, kNe, kAnd, kOr, kNot, kSelect, kOpcodes
 };
 

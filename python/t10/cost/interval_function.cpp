@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../core/chunks.h"
 #include "formula_code.h"
 
 namespace nb = nanobind;
@@ -55,6 +56,20 @@ Range remainder(Range a, Range b) {
   return {0.0, b.high};
 }
 
+// A chunk is at most an eighth longer than an even number of elements must be.
+Range chunk(Range a, Range b) {
+  if (b.low < 1.0) return kAnything;
+  const auto at = [](double n_slots, double n_parts, const auto &f) {
+    return static_cast<double>(f(static_cast<std::int64_t>(n_slots), static_cast<std::int64_t>(n_parts)));
+  };
+  if (a.low == a.high && b.low == b.high && a.low < 1e15) {
+    const double exact = at(a.low, b.low, window_chunk);
+    return {exact, exact};
+  }
+  const double most = std::ceil(a.high / b.low) + 1.0;
+  return {std::ceil(a.low / b.high), most + std::floor(most / 8.0)};
+}
+
 Range arithmetic(std::int32_t opcode, Range a, Range b) {
   switch (opcode) {
     case kAdd: return {a.low + b.low, a.high + b.high};
@@ -66,6 +81,7 @@ Range arithmetic(std::int32_t opcode, Range a, Range b) {
     case kMod: return remainder(a, b);
     case kMin: return {std::min(a.low, b.low), std::min(a.high, b.high)};
     case kMax: return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    case kChunk: return chunk(a, b);
     case kNeg: return {-a.high, -a.low};
     case kAbs:
       if (a.low >= 0.0) return a;
@@ -283,7 +299,7 @@ T10_CLONES void select(const Column &choice, const Operand &a, const Operand &b,
 // Whether no result is below 0 because no operand is.
 bool keeps_from_zero(std::int32_t opcode) {
   switch (opcode) {
-    case kAdd: case kMul: case kFloorDiv: case kCeilDiv: case kMod: case kMin: case kMax: return true;
+    case kAdd: case kMul: case kFloorDiv: case kCeilDiv: case kMod: case kMin: case kMax: case kChunk: return true;
     default: return false;
   }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from t10.core import geometry
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.costs import (
     GroupCosts,
     crossing_cycles,
@@ -45,7 +45,7 @@ def output_chunk(spec: OperatorSpec, plan: OperatorPlan) -> tuple[int, int]:
     slot = len(spec.inputs)
     n_members = geometry.n_replicas(spec, plan, slot)
     n_elements = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
-    return n_members, n_elements if plan.reduce == "all" else chunk_slots(n_elements, n_members)
+    return n_members, n_elements if plan.reduce == "all" else window_chunk(n_elements, n_members)
 
 
 def members(spec: OperatorSpec, plan: OperatorPlan) -> int:

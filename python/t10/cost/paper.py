@@ -15,7 +15,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.geometry import chunk_slots_many
+from t10.core.geometry import window_chunk_many
 from t10.cost import paper_compute as compute
 from t10.cost.matrix import MatrixAxes, matrix_axes
 from t10.cost.model import PlainForms, chip_fingerprint
@@ -99,7 +99,7 @@ class PaperCostModel(PlainForms):
         shift; what a phase brings is added by a binary elementwise step.
         """
         rounds = n_members - 1
-        chunk = chunk_slots_many(n_slots, n_members)
+        chunk = window_chunk_many(n_slots, n_members)
         chunk_bytes, buffer_bytes = chunk * size_bytes(spec.acc_dtype), self.chip.shift_buffer_bytes
         at_once = np.maximum(buffer_bytes // np.maximum(chunk_bytes, 1), 1)
         phases = -(-rounds // at_once) * np.maximum(compute.ceil_div(chunk_bytes, buffer_bytes), 1)

@@ -17,7 +17,7 @@ from t10.chip import ChipSpec
 from t10.core.arrays import Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.geometry import chunk_slots_many
+from t10.core.geometry import window_chunk_many
 from t10.core.loads import Places, phase_loads
 from t10.core.plan import OperatorPlan, final_positions
 from t10.core.program import ReduceMode
@@ -50,7 +50,7 @@ def reduce_scatter_formula(
     """
     if spec.combine == "none":
         return n_members * 0
-    chunk, rounds = chunk_slots_many(n_slots, n_members), n_members - 1
+    chunk, rounds = window_chunk_many(n_slots, n_members), n_members - 1
     buffer_slots = chip.shift_buffer_bytes // size_bytes(spec.acc_dtype)
     piece = np.maximum(np.minimum(chunk, buffer_slots), 1)
     at_once = np.maximum(buffer_slots // part_slots(piece, size_bytes(spec.acc_dtype)), 1)

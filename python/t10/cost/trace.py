@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from t10.core.geometry import window_chunk_function
 from t10.cost.formula import Formula, Opcode
 from t10.cost.recorder import Kind, Recorder
 
@@ -379,6 +380,7 @@ _UFUNCS: dict[np.ufunc, Callable[..., object]] = {
     np.floor_divide: _numeric(Opcode.FLOOR_DIV, needs_integers=True),
     np.remainder: _numeric(Opcode.MOD, needs_integers=True),
     np.divmod: _divmod,
+    window_chunk_function: _numeric(Opcode.CHUNK, needs_integers=True),
     np.minimum: _numeric(Opcode.MIN),
     np.maximum: _numeric(Opcode.MAX),
     np.negative: _numeric(Opcode.NEG),

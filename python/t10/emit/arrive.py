@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from t10.core import geometry, movement
 from t10.core.arrays import Ints, first_of_each
 from t10.core.arriving import arriving_parts
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import chunk_slots, window_chunk
 from t10.core.device import HostPiece, HostTensor, Pattern
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
@@ -112,7 +112,7 @@ class Homes:
             return chunk_slots(prod(self._shapes[layout.value]), layout.n_cores)
         operand = movement.operand_of(spec, layout.operand)
         lengths = geometry.window_lengths(layout.plan, min(layout.operand, len(spec.inputs)))
-        return movement.partition_scatter(prod(geometry.partition_shape(operand, lengths)), layout.scatter)
+        return window_chunk(prod(geometry.partition_shape(operand, lengths)), layout.scatter)
 
     def _layout_key(self, layout: ValueLayout) -> tuple[object, ...]:
         """Return what a layout's element map depends on: names do not count."""

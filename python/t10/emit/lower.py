@@ -10,7 +10,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core import geometry
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.costs import computed
 from t10.core.device import DeviceProgram, Step, VariableRole
 from t10.core.expression import OperatorSpec
@@ -190,7 +190,7 @@ class _Lowering:
         self.builder.variable(accumulator, "partial", spec.acc_dtype, shape, plan.n_cores, comment)
         if scheduled.output_layout.scatter > 1:
             n_slots = int(np.prod(shape, dtype=np.int64))
-            shape = (chunk_slots(n_slots, scheduled.output_layout.scatter),)
+            shape = (window_chunk(n_slots, scheduled.output_layout.scatter),)
             comment += f", one of {scheduled.output_layout.scatter} chunks"
         self.builder.variable(result, role, spec.output.dtype, shape, plan.n_cores, comment)
         return accumulator, result

@@ -11,7 +11,7 @@ import numpy as np
 
 from t10.chip import ChipSpec
 from t10.core.arrays import Bools, Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import chunk_slots, window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import TensorValue
@@ -173,7 +173,7 @@ def _layout_as_read(
     scatter = replica_count(spec, plan, number)
     if not reader.is_plain:
         size = size_bytes(value.dtype)
-        n_bytes = chunk_slots(operand_slots(spec, plan, number), scatter) * size
+        n_bytes = window_chunk(operand_slots(spec, plan, number), scatter) * size
         share = -(-prod(value.shape) * size // plan.n_cores)
         rotates = number < len(spec.inputs) and prod(plan.ft[number]) > 1
         if rotates or n_bytes - share > max(share // SHARE_PART, context.chip.capacity_bytes // ROOM_PART):

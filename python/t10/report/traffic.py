@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from t10.core import geometry, shift_rounds
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -31,7 +31,7 @@ def reduce_bytes(spec: OperatorSpec, plan: OperatorPlan) -> int:
     if n_members < 2:
         return 0
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, slot)))
-    n_taken = n_slots if plan.reduce == "all" else chunk_slots(n_slots, n_members)
+    n_taken = n_slots if plan.reduce == "all" else window_chunk(n_slots, n_members)
     return (n_members - 1) * n_taken * size_bytes(spec.acc_dtype)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.expression import AxisSizes, OperatorSpec
 from t10.core.plan import OperatorPlan
 from t10.core.reduction import Groups, group_of_core, groups
@@ -49,7 +49,7 @@ def reduce_scatter(
     slots = accumulator.slots
     n_cores, n_slots = slots.shape
     n_members = groups.members.shape[1]
-    chunk = chunk_slots(n_slots, n_members)
+    chunk = window_chunk(n_slots, n_members)
     per_phase = memory.size_bytes(SHIFT_BUFFER) // slots.itemsize
     if per_phase == 0:
         raise trap("the shift buffer does not hold one element", operator=spec.name)

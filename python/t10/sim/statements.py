@@ -11,7 +11,7 @@ from math import prod
 from typing import Literal
 
 from t10.core import geometry, movement
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.costs import (
     crossing_cycles,
     fill_cycles,
@@ -211,7 +211,7 @@ def epilogue(run: Execution) -> None:
     ranks = None
     if run.owners is not None:
         ranks = run.owners.ranks
-        n_slots = chunk_slots(n_slots, run.owners.members.shape[1])
+        n_slots = window_chunk(n_slots, run.owners.members.shape[1])
     inputs = tuple(run.operands[n] for n in range(run.output_slot, len(spec.operands)))
     slots = memory.slots(run.result.buffer, spec.output.dtype, plan.n_cores, n_slots)
     run_epilogue(spec, plan, run.positions[run.output_slot], accumulator, inputs, slots, ranks)

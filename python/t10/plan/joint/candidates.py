@@ -18,7 +18,7 @@ from t10.core.arrays import Bools, Ints
 from t10.core.costs import links_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AffineDim, Operand, OperatorSpec
-from t10.core.geometry import chunk_slots_many, partition_elements
+from t10.core.geometry import partition_elements, window_chunk_many
 from t10.core.links import Links
 from t10.core.loads import Loads
 from t10.core.movement import ArrivalCosts, Traffic
@@ -279,7 +279,7 @@ def candidates_of(
         is_counted=np.zeros(len(rows), np.bool_),
         cores=cores,
         least_cores=cores // members,
-        stored=np.where(is_whole, windows, chunk_slots_many(windows, members)),
+        stored=np.where(is_whole, windows, window_chunk_many(windows, members)),
         readings=readings,
     )
 
@@ -287,7 +287,7 @@ def candidates_of(
 def _kept_elements(spec: OperatorSpec, operand: Operand, rows: Ints) -> Ints:
     """Return how many elements a core has at most of an input that lies as its reader's windows do, or evenly."""
     cores, parts = rows.prod(axis=1), rows[:, sorted(operand.axes)].prod(axis=1)
-    chunks = chunk_slots_many(partition_elements(operand, whole_lengths(spec, rows)), cores // parts)
+    chunks = window_chunk_many(partition_elements(operand, whole_lengths(spec, rows)), cores // parts)
     # Whole rows each may take fewer cores, and chunks have an even number of elements.
     evenly: Ints = np.ceil(prod(operand.shape) / (LEAST_USED * cores)).astype(np.int64) + 1
     return np.maximum(chunks, evenly)

@@ -12,12 +12,12 @@ from functools import cache
 from math import prod
 
 from t10.chip import ChipSpec
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import chunk_slots, window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.graph import Graph
 from t10.core.laid_out import LayoutOperators
-from t10.core.movement import operand_of, partition_scatter
+from t10.core.movement import operand_of
 from t10.core.overlap import second_name, second_windows
 from t10.core.own_weights import own_weights
 from t10.core.plan import OperatorPlan
@@ -187,4 +187,4 @@ def layout_slots(makers: LayoutOperators, layout: ValueLayout, n_elements: int) 
     spec = makers.of(layout)
     if layout.plan is None or spec is None:
         return chunk_slots(n_elements, layout.n_cores)
-    return partition_scatter(operand_slots(spec, layout.plan, layout.operand), layout.scatter)
+    return window_chunk(operand_slots(spec, layout.plan, layout.operand), layout.scatter)

@@ -15,10 +15,10 @@ import numpy as np
 
 from t10.core import geometry
 from t10.core.arrays import Bools, Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import chunk_slots, window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import Operand, OperatorSpec
-from t10.core.movement import operand_of, partition_scatter
+from t10.core.movement import operand_of
 from t10.core.plan import CostedPlan, OperatorPlan
 from t10.cost import CostModel
 from t10.cost.operator import home_cycles
@@ -137,7 +137,7 @@ def level_table(
                     setup += _fetch(cost, operand, plan, windows_of(spec, plan, n), slots[n])
                     continue
                 scatter = scatter_at(level, replicas[n])
-                kept = partition_scatter(slots[n], scatter)
+                kept = window_chunk(slots[n], scatter)
                 idle += aligned_size(kept * size)
                 if scatter == 1:
                     need -= aligned_size(slots[n] * size)

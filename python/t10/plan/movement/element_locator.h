@@ -47,7 +47,7 @@ class ElementLocator {
     if (scatter < 1) throw std::invalid_argument("ElementLocator: scatter must be 1 or more");
     if (partition_->n_elements >= (Int{1} << 32) || partition_->n_slots >= (Int{1} << 32))
       throw std::invalid_argument("ElementLocator: values of 2^32 elements and more are not supported");
-    n_slots = chunk_slots(partition_->n_slots, scatter);
+    n_slots = window_chunk(partition_->n_slots, scatter);
     by_chunk_ = Divider(n_slots);
     rank_cores();
     if (is_linear()) return;

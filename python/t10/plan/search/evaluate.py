@@ -33,7 +33,7 @@ from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.first_partial import begun, may_begin_many
-from t10.core.geometry import chunk_slots_many, partition_elements, window_lengths
+from t10.core.geometry import partition_elements, window_chunk_many, window_lengths
 from t10.core.links import Links
 from t10.core.part_lengths import whole_lengths
 from t10.core.plan import OperatorPlan
@@ -122,7 +122,7 @@ def evaluate(
             relayout += fetch_cycles(cost, n_bytes, contiguous_runs(operand, out_windows))
     members = _members(spec, f_op, ft)
     n_out = partition_elements(spec.output, out_windows)
-    chunk = chunk_slots_many(n_out, members)
+    chunk = window_chunk_many(n_out, members)
     reduce = cost.reduce_cycles_many(spec, members, n_out)
     if is_whole is not None and is_whole.any():
         reduce = np.where(is_whole, cost.all_reduce_cycles_many(spec, members, n_out), reduce)
@@ -186,7 +186,7 @@ def compute_cycles(
             total[rows] += _ends(each, cost, out_windows[rows], members[rows], all_or_own)
         return total
     n_out = partition_elements(spec.output, out_windows)
-    chunk = chunk_slots_many(n_out, members)
+    chunk = window_chunk_many(n_out, members)
     chunk = chunk if is_whole is None else np.where(is_whole, n_out, chunk)
     compute = steps.prod(axis=1) * cost.sub_task_cycles_many(spec, _boxes(lengths, steps))
     return compute + _epilogues(spec, cost, out_windows, chunk)

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from t10.core.arrays import Bools, Floats, Ints
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.costs import (
     box_cycles,
     crossing_cycles,
@@ -326,7 +326,7 @@ class ExactPrices:
             reduction = self.reductions[sums] - fused_cycles(self.cost, spec, windows, n_members)
         elif spec.epilogue is None and spec.acc_dtype == spec.output.dtype:
             return 0
-        n_own = chunk_slots(n_slots, n_members)
+        n_own = window_chunk(n_slots, n_members)
         if plan is None:
             return reduction + end_cycles(self.cost, spec, windows, n_members, n_own)
         return reduction + plan_end_cycles(self.cost, spec, plan, n_members, n_own)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from t10.core import geometry
-from t10.core.chunks import chunk_slots
+from t10.core.chunks import window_chunk
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.links import Links
@@ -97,6 +97,6 @@ def _scatter_cycles(links: Links, spec: OperatorSpec, plan: OperatorPlan) -> int
     if n_members == 1 or spec.combine == "none":
         return 0
     n_slots = prod(geometry.partition_shape(spec.output, geometry.window_lengths(plan, len(spec.inputs))))
-    n_bytes = chunk_slots(n_slots, n_members) * size_bytes(spec.acc_dtype)
+    n_bytes = window_chunk(n_slots, n_members) * size_bytes(spec.acc_dtype)
     share = turns_share(links, spec, plan, range(1, n_members))
     return sum(together(links, plan, [(n_bytes, *share)]))

@@ -419,7 +419,7 @@ void Engine::answer() {
     std::vector<double> epilogue(n);
     for (std::size_t k = 0; k < n; ++k)
       chunk[k] = static_cast<double>(
-          chunk_slots(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
+          window_chunk(static_cast<std::int64_t>(columns[1][k]), static_cast<std::int64_t>(columns[0][k])));
     const double *const slots[3] = {chunk.data(), columns[2], columns[0]};
     costs_.epilogue->evaluate(slots, n, epilogue.data());
     costs_.reduce->evaluate(columns, n, out);

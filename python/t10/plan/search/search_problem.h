@@ -171,7 +171,7 @@ using ReductionKey = std::array<std::int64_t, 3>;  // members, elements of each 
 
 inline ReductionKey reduction_key(const Problem &problem, const Axes &windows, std::int64_t n_elements,
                                   std::int64_t n_members) {
-  return {n_members, n_elements, problem.epilogue_run(windows, chunk_slots(n_elements, n_members))};
+  return {n_members, n_elements, problem.epilogue_run(windows, window_chunk(n_elements, n_members))};
 }
 
 // What one operand's partition costs by itself: bytes per core, and cycles to fetch it.
@@ -194,7 +194,7 @@ inline Holding output_holding(const Problem &problem, const Axes &windows, std::
                               std::int64_t n_members) {
   Holding result{problem.aligned(n_elements * problem.slots.back().item_bytes), 0.0};
   if (problem.has_accumulator || n_members > 1)
-    result.n_bytes += problem.aligned(chunk_slots(n_elements, n_members) * problem.result_item_bytes);
+    result.n_bytes += problem.aligned(window_chunk(n_elements, n_members) * problem.result_item_bytes);
   for (const Operand &operand : problem.epilogue_inputs) {
     const Holding one = input_holding(problem, operand, windows, operand.n_elements(windows));
     result.n_bytes += one.n_bytes;

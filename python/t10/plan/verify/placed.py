@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ def placed_operand(spec: OperatorSpec, plan: OperatorPlan, number: int, scatter:
     ranks = ranks_of(window_keys(window, plan))
     return PlacedValue(
         n_cores=plan.n_cores,
-        n_slots=chunk_of(n_whole, scatter),
+        n_slots=window_chunk_of(n_whole, scatter),
         n_elements=prod(window.operand.shape),
         copies=tuple(rank // scatter for rank in ranks),
         held=held,
@@ -103,7 +103,7 @@ def layout_slots(layout: ValueLayout, spec: OperatorSpec | None, n_elements: int
     """Return how many slots a value takes on every core under a layout."""
     if layout.plan is None or spec is None:
         return chunk_of(n_elements, layout.n_cores)
-    return chunk_of(operand_slots(spec, layout.plan, layout.operand), layout.scatter)
+    return window_chunk_of(operand_slots(spec, layout.plan, layout.operand), layout.scatter)
 
 
 def chunk_of(n_slots: int, n_parts: int) -> int:
@@ -112,6 +112,22 @@ def chunk_of(n_slots: int, n_parts: int) -> int:
     if n_parts > 1 and chunk > 1 and chunk % 2 == 1:
         chunk += 1
     return chunk
+
+
+def window_chunk_of(n_slots: int, n_parts: int) -> int:
+    """Return the slots of a chunk of a window: of all lengths up to an eighth longer than `chunk_of`, the best.
+
+    It has the highest power of two in common with the window, then the largest common divisor of at least a quarter of
+    its length, then is shortest.
+    """
+    least = chunk_of(n_slots, n_parts)
+    if n_parts == 1 or least < 2:
+        return least
+    found: list[tuple[int, int, int]] = []
+    for length in range(least, least * 9 // 8 + 1, 2):
+        common = gcd(length, n_slots)
+        found.append((-(common & -common), -common if 4 * common >= length else 0, length))
+    return min(found)[2]
 
 
 def placed_layout(layout: ValueLayout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
