@@ -1,7 +1,8 @@
 """What follows the accumulation as loop nests: over a core's window of the output, or over its chunk of one.
 
 Of several cores that have sums of one window, the one of rank k ends with chunk k of its slots in a row. A chunk is at
-most one partial row, whole rows, and another partial row per dim: a nest for each. Work covers padding as well: results
+most one partial row, whole rows, and another partial row per dim: a nest for each. Dims that all operands walk evenly
+are one. Work covers padding as well: results
 there are nobody's, and all cores run the same code. Where windows wrap along an axis that the epilogue names, indices
 do not go on evenly: there, and only there, work is cut.
 """
@@ -118,42 +119,42 @@ def chunk_nests(spec: OperatorSpec, lengths: AxisSizes, n_members: int) -> Itera
     n_slots = prod(shape)
     chunk = window_chunk(n_slots, n_members)
     has_position = bool(epilogue_axes(spec))
-    if _is_flat(nest) and not has_position:
-        yield _flat(nest, n_members, chunk, n_slots)
-        return
     axis_of_dim = [dim.terms[0].axis if dim.terms else -1 for dim in spec.output.dims]
+    if not has_position:
+        nest, shape = _in_rows(nest, shape, axis_of_dim)
+        axis_of_dim = list(range(len(shape)))
     by_rank = [
         chunk_boxes(shape, rank * chunk, min(chunk, max(n_slots - rank * chunk, 0)))
         for rank in range(n_members)
     ]
     for number in range(max(map(len, by_rank))):
         boxes = {rank: own[number] for rank, own in enumerate(by_rank) if number < len(own)}
-        work = _boxed(nest, chunk, boxes, axis_of_dim, len(lengths))
+        work = _boxed(nest, chunk, boxes, axis_of_dim, len(nest.operands[0][1].strides))
         yield nest, work if has_position else replace(work, origin=None)
 
 
-def _is_flat(nest: VertexNest) -> bool:
-    """Return whether every input is walked as the accumulator is, or not at all."""
-    strides = nest.operands[0][1].strides
-    return all(o.strides == strides or not any(o.strides) for _, o in nest.operands[:-1])
+def _in_rows(
+    nest: VertexNest, shape: tuple[int, ...], axis_of_dim: list[int]
+) -> tuple[VertexNest, tuple[int, ...]]:
+    """Return a nest over a window with neighbouring dims joined where all operands go on evenly, and its extents.
 
-
-def _flat(nest: VertexNest, n_members: int, chunk: int, n_slots: int) -> tuple[VertexNest, Work]:
-    """Return a nest over the slots of a chunk."""
-    strides = nest.operands[0][1].strides
+    So chunks are cut where rows of the joined dims end, not those of dims that nothing tells apart.
+    """
+    loops: list[tuple[int, tuple[int, ...]]] = []
+    for extent, axis in zip(shape, axis_of_dim, strict=True):
+        if extent == 1:
+            continue
+        strides = tuple(operand.strides[axis] for _, operand in nest.operands)
+        if loops and all(far == near * extent for far, near in zip(loops[-1][1], strides, strict=True)):
+            loops[-1] = (loops[-1][0] * extent, strides)
+        else:
+            loops.append((extent, strides))
+    loops = loops or [(1, (0,) * len(nest.operands))]
     operands = tuple(
-        (name, TaskOperand(o.dtype, (1,) if any(o.strides) or o.strides == strides else (0,)))
-        for name, o in nest.operands[:-1]
+        (name, replace(operand, strides=tuple(strides[number] for _, strides in loops)))
+        for number, (name, operand) in enumerate(nest.operands)
     )
-    name, result = nest.operands[-1]
-    flat = VertexNest(nest.body, "none", (), (*operands, (name, TaskOperand(result.dtype, (1,)))))
-    first = np.arange(n_members, dtype=np.int64) * chunk
-    ranks = np.flatnonzero(first < n_slots)
-    first = first[ranks]
-    columns = [first * o.strides[0] * size_bytes(o.dtype) for _, o in operands]
-    offsets = np.column_stack([*columns, np.zeros(len(ranks), np.int64)])
-    widths = np.minimum(n_slots - first, chunk)
-    return flat, Work(ranks, widths[:, None], offsets, np.ones(len(ranks), np.bool_))
+    return replace(nest, operands=operands), tuple(extent for extent, _ in loops)
 
 
 def _boxed(nest: VertexNest, chunk: int, boxes: dict[int, Box], axis_of_dim: list[int], n_axes: int) -> Work:
