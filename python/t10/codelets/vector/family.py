@@ -178,7 +178,7 @@ def _drafts(prepared: Prepared, apart: frozenset[tuple[int, int]], *, is_frugal:
     """Generate the ways to compute a nest, without times and registers."""
     nest = prepared.nest
     is_narrow = any(walk.size_bytes < 4 for walk in nest.walks)
-    most = nest.inner if nest.split == "alone" else max(LANES_WIDE)
+    most = nest.inner if nest.is_short else max(LANES_WIDE)
     left = least_left(prepared, is_frugal=is_frugal)
     if left < 0:
         return

@@ -84,6 +84,11 @@ class RowNest:
         return self.across or 1
 
     @property
+    def is_short(self) -> bool:
+        """Return whether no more points are computed at a time than a row has."""
+        return self.split == "alone" or self.inner < ROW_UNIT
+
+    @property
     def padded(self) -> int:
         """Return the points of a row, rounded up to what a share is a multiple of."""
         return (self.inner + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
@@ -142,7 +147,7 @@ def skeleton(nest: RowNest) -> RowNest:
 
     Which of its walks are `alike` is left out.
     """
-    inner = nest.inner if nest.split == "alone" else ROW_UNIT + REST[nest.inner % ROW_UNIT]
+    inner = nest.inner if nest.is_short else ROW_UNIT + REST[nest.inner % ROW_UNIT]
     walks = tuple(
         [
             Walk(
