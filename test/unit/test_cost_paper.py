@@ -116,7 +116,8 @@ def test_an_exchange_pays_one_and_more_chips_are_slower() -> None:
 
 def test_a_reduction_among_cores_moves_and_adds_chunks() -> None:
     spec = specs.matmul(64, 48, 80)
-    # Twice a prime has no chunks but the shortest. Three chunks of 4,000 bytes: two fit the buffer at once, so two phases; 1,000 f32 additions per chunk.
+    # Windows of twice a prime have the shortest chunks. Three of 4,000 bytes: two fit the buffer at once, so two
+    # phases; 1,000 f32 additions per chunk.
     by_hand = 2 * (2 * SYNC + 300) + 3360 + 3 * 1000 * 12 // 8
     assert COST.reduce_cycles(spec, 4, 3998) == by_hand
     assert COST.reduce_cycles(spec, 1, 1000) == 0
