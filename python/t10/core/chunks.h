@@ -20,6 +20,7 @@ inline std::int64_t window_chunk(std::int64_t n_slots, std::int64_t n_parts) {
   const auto rounded_up = [least](std::int64_t step) { return (least + step - 1) / step * step; };
   std::int64_t step = std::max<std::int64_t>(n_slots & -n_slots, 2);
   while (rounded_up(step) > longest) step /= 2;
+  if (step < 4 * std::min(least & -least, n_slots & -n_slots)) return least;
   std::int64_t best = rounded_up(step);
   std::int64_t most = 0;
   for (std::int64_t chunk = best; chunk <= longest; chunk += step) {

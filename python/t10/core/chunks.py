@@ -13,6 +13,8 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]
 """First slots and extents per dim."""
 LONGER = 8
 """Chunks of a window are longer than they need be by at most one part in so many."""
+GAIN = 4
+"""How much larger a common power of two must be for a longer chunk."""
 FEW_ROWS = 4
 """What a chunk and a window have in common may be a row if the chunk is at most so many of it."""
 KEPT_CHUNKS = 1 << 16
@@ -32,10 +34,10 @@ def chunk_slots(n_slots: int, n_parts: int) -> int:
 def window_chunk(n_slots: int, n_parts: int) -> int:
     """Return the slots of every chunk of a window of `n_slots` that is cut over `n_parts` cores; the last have fewer.
 
-    At most an eighth more than `chunk_slots`: of these numbers one that has the largest power of two in common with the
-    window; of several the one with the largest common divisor, if that is a quarter of it or more, else the smallest.
-    Such chunks begin and end with rows, or with vectors of a row, as far as that costs little: what follows is then one
-    loop, and moves in fewer fragments.
+    `chunk_slots`, or at most an eighth more if that has a power of two in common with the window that is four times as
+    large or more: the number with the largest; of several the one with the largest common divisor, if that is a quarter
+    of it or more, else the smallest. Such chunks begin and end with rows, or with vectors of a row, as far as that
+    costs little: what follows is then one loop, and moves in fewer fragments.
     """
     least = chunk_slots(n_slots, n_parts)
     if n_parts == 1 or least <= 1:
@@ -44,6 +46,8 @@ def window_chunk(n_slots: int, n_parts: int) -> int:
     step = max(n_slots & -n_slots, 2)
     while -(-least // step) * step > longest:
         step //= 2
+    if step < GAIN * min(least & -least, n_slots & -n_slots):
+        return least
     shortest = -(-least // step) * step
 
     def rows(chunk: int) -> int:

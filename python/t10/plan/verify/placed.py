@@ -118,7 +118,7 @@ def window_chunk_of(n_slots: int, n_parts: int) -> int:
     """Return the slots of a chunk of a window: of all lengths up to an eighth longer than `chunk_of`, the best.
 
     It has the highest power of two in common with the window, then the largest common divisor of at least a quarter of
-    its length, then is shortest.
+    its length, then is shortest. It is the shortest of all if that power is not four times that of the shortest.
     """
     least = chunk_of(n_slots, n_parts)
     if n_parts == 1 or least < 2:
@@ -127,7 +127,8 @@ def window_chunk_of(n_slots: int, n_parts: int) -> int:
     for length in range(least, least * 9 // 8 + 1, 2):
         common = gcd(length, n_slots)
         found.append((-(common & -common), -common if 4 * common >= length else 0, length))
-    return min(found)[2]
+    best = min(found)
+    return best[2] if best[0] <= 4 * found[0][0] else least
 
 
 def placed_layout(layout: ValueLayout, spec: OperatorSpec | None, n_elements: int) -> PlacedValue:
