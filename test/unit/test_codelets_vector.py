@@ -275,21 +275,6 @@ def test_operands_that_do_not_vary_along_an_axis(rows: int, columns: int, dtype:
             run(Task((rows, columns), (other, dense), dense, "none", body, apart=apart)).check()
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_short_rows_are_computed_whole(columns: int, dtype: str) -> None:
-    """As the outputs of few tokens lie, where a bias is the same for all of them."""
-    body = elementwise("arith.subf", [dtype] * 3, 1).body
-    dense, other = TaskOperand(dtype, (columns, 1)), TaskOperand(dtype, (1, 0))
-    cycles: list[int] = []
-    for rows in (24, 48):
-        found = run(Task((rows, columns), (dense, other), dense, "none", body, apart=ALL_APART))
-        found.check()
-        cycles.append(found.cycles)
-    # Four rows more for each worker. With turns of four points, rows of two and three f16 take 40 and 58 slots.
-    assert cycles[1] - cycles[0] <= 6 * 4 * {1: 1, 2: 11, 3: 36}[columns]
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_operands_in_another_order(dtype: str) -> None:
     body = elementwise("arith.subf", [dtype] * 3, 1).body

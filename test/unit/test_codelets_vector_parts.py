@@ -1,4 +1,4 @@
-"""Elementwise codelets of a few rows: every worker takes a part of one."""
+"""Elementwise codelets of a few rows, of which every worker takes a part, and of short ones."""
 
 from __future__ import annotations
 
@@ -49,3 +49,20 @@ def test_parts_begin_no_further_than_a_word_says() -> None:
     assert "part of a row" in vector_code(near).codelet.summary
     assert "part of a row" not in vector_code(far).codelet.summary
     run_task(far, vector_code(far)).check()
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_short_rows_are_computed_whole(columns: int, dtype: str) -> None:
+    """As the outputs of few tokens lie, where a bias is the same for all of them."""
+    body = ScalarFunction(2, (ScalarOp("arith.subf", (0, 1), dtype),), 2)
+    dense, other = TaskOperand(dtype, (columns, 1), 8), TaskOperand(dtype, (1, 0), 4)
+    cycles: list[int] = []
+    for rows in (24, 48):
+        apart = frozenset({(0, 1), (0, 2), (1, 2)})
+        task = Task((rows, columns), (dense, other), dense, "none", body, apart=apart)
+        found = run_task(task, vector_code(task))
+        found.check()
+        cycles.append(found.cycles)
+    # Four rows more for each worker. With turns of four points, rows of two and three f16 take 40 and 58 slots.
+    assert cycles[1] - cycles[0] <= 6 * 4 * {1: 2, 2: 11, 3: 36}[columns]
