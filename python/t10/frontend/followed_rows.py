@@ -53,10 +53,12 @@ _NOWHERE = 1 << 24
 
 
 def _limit(dtype: Any, which: str) -> Any:
-    """Return the least or greatest finite value of a type, which is False or True of bool."""
+    """Return the least or greatest value of a type: an infinity of floats, False or True of bool."""
     if dtype == np.bool_:
         return which == "max"
-    return getattr(np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype), which)
+    if dtype.kind in "iu":
+        return getattr(np.iinfo(dtype), which)
+    return np.inf if which == "max" else -np.inf
 
 
 class Follower:
