@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from t10.errors import UnsupportedOpError
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.read_names import names_read
 from t10.frontend.reading import reading
 from t10.frontend.rewrites.rules import rules
-from t10.frontend.rewrites.site import Facts, Rule, Shape, Site
-from t10.frontend.unsupported import LOCATION_KEY, STANDARD_DOMAINS
+from t10.frontend.rewrites.site import MOST_WRITTEN, Facts, Rule, Shape, Site
+from t10.frontend.unsupported import LOCATION_KEY, STANDARD_DOMAINS, title_of
 
 MOST_EXTENT = 1 << 26
 """Rules may write the places along an axis as a constant: longer ones have no rule."""
+
+_CONTROL_FLOW = ("If", "Loop", "Scan")
 
 
 def rewrite(model: Any) -> bool:
@@ -39,16 +42,29 @@ def rewrite_by(
         return False
     facts = facts_of(model)
     nodes: list[Any] = []
-    has_changed = False
+    has_changed, n_unrolled = False, 0
     for node in graph.node:
         rule = by_operator.get(node.op_type) if node.domain in domains else None
         written = None if rule is None else _rewritten(node, graph, facts, rule, most_extent)
         nodes.extend([node] if written is None else written)
         has_changed = has_changed or written is not None
+        if written is not None and node.op_type in _CONTROL_FLOW:
+            n_unrolled += len(written)
+            _check_unrolled(node, n_unrolled)
     if not has_changed:
         return False
     replace_all(graph.node, nodes)
     return True
+
+
+def _check_unrolled(node: Any, n_unrolled: int) -> None:
+    """Refuse loops that are small each and too large together, as those that a loop has been unrolled to."""
+    if n_unrolled > MOST_WRITTEN:
+        raise UnsupportedOpError(
+            f"{node.op_type} and others before it would be written out as more than {MOST_WRITTEN} nodes",
+            operator=title_of(node),
+            hint="fewer or shorter loops",
+        )
 
 
 def _rewritten(node: Any, graph: Any, facts: Facts, rule: Rule, most_extent: int | None) -> list[Any] | None:

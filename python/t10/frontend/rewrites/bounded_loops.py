@@ -16,9 +16,10 @@ import onnx
 
 from t10.frontend.fold import fold_constants
 from t10.frontend.rewrites.apply import facts_of
-from t10.frontend.rewrites.control import MOST_NODES, body_of, goes_on, stacked
+from t10.frontend.rewrites.control import MOST_NODES, body_of, stacked
 from t10.frontend.rewrites.site import KIND, Site
 from t10.frontend.rewrites.subgraphs import write_graph
+from t10.frontend.rewrites.unrolled_size import goes_on, unrolled_nodes
 from t10.frontend.shapes import infer_shapes
 
 
@@ -33,11 +34,12 @@ class Steps:
 
 def write_loop(site: Site, bound: int) -> Steps | None:
     """Write a Loop as at most so many steps; None for one of constants, and where shapes change from step to step."""
-    body, ends_itself = body_of(site, "body"), not goes_on(site, body_of(site, "body"))
+    body = body_of(site, "body")
+    ends_itself = not goes_on(body, site.facts.constants)
     trips = site.constant_input(0)
     n = bound if trips is None else min(bound, int(trips.reshape(())))
     limits = _limits(site, n)
-    if n < 1 or n * max(1, len(body.node)) > MOST_NODES or not (limits or ends_itself):
+    if n < 1 or n * unrolled_nodes(body, site.facts) > MOST_NODES or not (limits or ends_itself):
         return None
     carried, true = list(site.node.input[2:]), site.constant(np.array(True))
     n_carried, goes, runs = len(carried), true, list[str]()

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import numpy_helper
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from t10.frontend.rewrites.site import Rule, Site
 from t10.frontend.rewrites.subgraphs import write_graph
 from t10.frontend.rewrites.trip_counts import n_steps_of
+from t10.frontend.rewrites.unrolled_size import goes_on, unrolled_nodes
 
 MOST_NODES = 20_000
-"""What would be unrolled into more nodes is left as it is, and refused by name."""
+"""What would be unrolled into more nodes, nested loops included, is left as it is, and refused by name."""
 
 
 def _if(site: Site) -> bool:
@@ -66,7 +66,7 @@ def _loop(site: Site) -> bool:
         n_steps = 0
     carried = list(site.node.input[2:])
     n_scanned = len(body.output) - 1 - len(carried)
-    if n_steps * max(1, len(body.node)) > MOST_NODES:
+    if n_steps * unrolled_nodes(body, site.facts) > MOST_NODES:
         return False
     if n_steps < 1:
         return _gives_what_it_got(site, body, carried)
@@ -92,9 +92,9 @@ def _n_steps(site: Site, body: Any) -> int | None:
     count = site.constant_input(0)
     if site.input(0) and count is None:
         return None
-    most = MOST_NODES // max(1, len(body.node)) + 1
+    most = MOST_NODES // unrolled_nodes(body, site.facts) + 1
     given = most if count is None else int(count.reshape(()))
-    return given if goes_on(site, body) else n_steps_of(site, body, min(given, most))
+    return given if goes_on(body, site.facts.constants) else n_steps_of(site, body, min(given, most))
 
 
 def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:
@@ -125,7 +125,7 @@ def _scan(site: Site) -> bool:
     if any(not shape for shape in shapes):
         return False
     n_steps = (shapes[0] or (0,))[axes[0]]
-    if n_steps < 1 or n_steps * max(1, len(body.node)) > MOST_NODES:
+    if n_steps < 1 or n_steps * unrolled_nodes(body, site.facts) > MOST_NODES:
         return False
     backwards = list(site.option("scan_input_directions", [0] * n_scanned))
     states, scanned = list(site.node.input[:n_states]), list(site.node.input[n_states:])
@@ -171,25 +171,6 @@ def stacked(site: Site, row: Sequence[str], axis: int) -> str:
 def body_of(site: Site, name: str) -> Any:
     """Return the graph of an attribute."""
     return next(attribute.g for attribute in site.node.attribute if attribute.name == name)
-
-
-def goes_on(site: Site, body: Any) -> bool:
-    """Return whether the condition a body makes is the one it got, or true: a constant of its own or from outside."""
-    name, given = body.output[0].name, body.input[1].name
-    constants = site.facts.constants | {tensor.name: tensor for tensor in body.initializer}
-    for _ in range(len(body.node) + 1):
-        if name == given:
-            return True
-        maker = next((node for node in body.node if name in node.output), None)
-        if maker is None:
-            return name in constants and bool(numpy_helper.to_array(constants[name]).reshape(()))
-        if maker.op_type == "Constant":
-            value = next((attribute.t for attribute in maker.attribute if attribute.name == "value"), None)
-            return value is not None and bool(numpy_helper.to_array(value).reshape(()))
-        if maker.op_type not in ("Identity", "Cast"):
-            return False
-        name = maker.input[0]
-    return False
 
 
 BRANCHES: dict[str, Rule] = {"If": _both}
