@@ -234,3 +234,67 @@ def test_elided_weights_can_be_planned_not_run(tmp_path: Path) -> None:
     assert executable.missing_weights == ("constant",)
     with pytest.raises(InputError, match="values"):
         executable.run({"x": X})
+
+
+CALLS = """module {
+func.func {private}@twice(%a: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %two = onnx.Constant dense<2.0> : tensor<f32>
+  %r = "onnx.Mul"(%a, %two) {onnx_node_name = "double"} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  {inside}
+  return %r : tensor<2x4xf32>
+}
+func.func @main(%x: tensor<2x4xf32> {onnx.name = "x"}) -> tensor<2x4xf32> {
+  %0 = call @twice(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = call @twice(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = "onnx.Sub"(%1, %0) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2 : tensor<2x4xf32>
+}
+}
+"""
+
+
+def _calls(private: str = "", inside: str = "") -> str:
+    return CALLS.replace("{private}", private).replace("{inside}", inside)
+
+
+@pytest.mark.parametrize("private", ["", "private "])
+def test_calls_are_inlined_and_what_nobody_calls_is_the_model(private: str) -> None:
+    np.testing.assert_array_equal(_run(_calls(private), x=X)[0], 2 * X)
+
+
+def test_nodes_of_functions_that_are_called_twice_have_names_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    file.write_text(_calls("private "))
+    assert compile(file, "test-4").run({"x": X})["result0"].tolist() == (2 * X).tolist()
+
+
+def test_of_functions_that_nobody_calls_the_public_one_is_the_model() -> None:
+    unused = function_text("return %x : tensor<2x4xf32>", "%x: tensor<2x4xf32>", "tensor<2x4xf32>")
+    unused = unused.removeprefix("module {").replace("@main_graph", "private @unused")
+    np.testing.assert_array_equal(_run(_calls().removesuffix("}\n") + unused, x=X)[0], 2 * X)
+
+
+def test_calls_without_end_or_body_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "m.mlir"
+    call = "%z = call @{} (%a) : (tensor<2x4xf32>) -> tensor<2x4xf32>"
+    file.write_text(_calls("private ", call.format("twice")))
+    with pytest.raises(UnsupportedOpError, match="@twice calls itself"):
+        import_model(file)
+    outside = "func.func private @far(tensor<2x4xf32>) -> tensor<2x4xf32>\n}\n"
+    file.write_text(_calls("private ", call.format("far")).removesuffix("}\n") + outside)
+    with pytest.raises(UnsupportedOpError, match=r"m\.mlir:5:.*@far cannot be inlined"):
+        import_model(file)
+
+
+def test_calls_that_double_again_and_again_are_refused(tmp_path: Path) -> None:
+    kind = "tensor<2x4xf32>"
+    levels = [f"func.func private @f0(%a: {kind}) -> {kind} {{\nreturn %a : {kind}\n}}"]
+    for i in range(1, 40):
+        call = f"call @f{i - 1}(%a) : ({kind}) -> {kind}"
+        levels.append(
+            f"func.func @f{i}(%a: {kind}) -> {kind} {{\n%b = {call}\n%c = {call}\nreturn %c : {kind}\n}}"
+        )
+    file = tmp_path / "m.mlir"
+    file.write_text("module {\n" + "\n".join(levels) + '\n"onnx.NoValue"() : () -> ()\n}\n')
+    with pytest.raises(UnsupportedOpError, match="would be written out to more than 100,000 operations"):
+        import_model(file)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,10 +14,12 @@ from t10.dialect.mlir import ir, signature_attributes
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.im2col import define_columns
 from t10.frontend.onnx_attributes import attribute_value, constant_tensor
+from t10.frontend.onnx_entry import body_of_call, entry_and_called, reading
 from t10.frontend.onnx_extras import ANNOTATIONS, INLINED, known_properties, schema_name, to_operators
 from t10.frontend.onnx_types import is_none, rank, static_shape, type_name, value_info
 from t10.frontend.onnx_versions import Fresh, NodeParts
 from t10.frontend.unsupported import LOCATION_KEY
+from t10.frontend.written_size import CALL
 
 OPSET = 22
 """The opset a model is written in: unversioned operations of onnx-mlir mean this form of an operator.
@@ -40,10 +41,11 @@ _NAME_KEYS = ("t10.name", "onnx.name")
 def to_onnx(module: Any) -> Any:
     """Return the `onnx.ModelProto` of a module of the onnx dialect (unregistered operations, generic form).
 
-    Raises `InputError` without exactly one entry point, `UnsupportedOpError` naming operations that have no ONNX form.
+    Calls are inlined. Raises `InputError` without exactly one entry point, `UnsupportedOpError` naming operations that
+    have no ONNX form.
     """
-    function = _entry_point(module)
-    writer = _Writer(function)
+    function, called = entry_and_called(module)
+    writer = _Writer(function, called)
     graph = writer.graph()
     opsets = [
         helper.make_opsetid("", writer.opset),
@@ -55,46 +57,11 @@ def to_onnx(module: Any) -> Any:
     return model
 
 
-@contextmanager
-def _reading(op: Any) -> Generator[None]:
-    """Give what goes wrong while an operation is read as `InputError`: MLIR does not know what it should look like."""
-    try:
-        yield
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(f"operation {op.name} makes no sense ({text})", location=_location(op)) from error
-
-
-def _entry_point(module: Any) -> Any:
-    """Return the function that `onnx.EntryPoint` names, or the only one."""
-    functions: dict[str, Any] = {}
-    wanted = ""
-    for op in module.body.operations:
-        operation = op.operation
-        with _reading(operation):
-            if operation.name == "func.func" and len(operation.regions[0].blocks):
-                functions[ir.StringAttr(operation.attributes["sym_name"]).value] = operation
-            elif operation.name == "onnx.EntryPoint":
-                wanted = ir.FlatSymbolRefAttr(operation.attributes["func"]).value
-    if wanted in functions:
-        return functions[wanted]
-    if len(functions) != 1:
-        bodies = list(functions.values())
-        raise InputError(
-            f"module has {len(functions)} functions with a body (expected one, or an onnx.EntryPoint)",
-            location=_location(bodies[1]) if bodies else None,
-            hint=f'name one: onnx-mlir writes "onnx.EntryPoint"() {{func = @{next(iter(functions))}}}'
-            if bodies
-            else None,
-        )
-    return next(iter(functions.values()))
-
-
 class _Writer:
     """Writes the operations of one function as ONNX nodes."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, function: Any, called: Mapping[str, Any]) -> None:
+        self.function, self.called = function, called
         self.name_of: dict[Any, str] = {}
         self.taken: set[str] = set()
         self.next_number: dict[str, int] = {}
@@ -107,10 +74,10 @@ class _Writer:
 
     def graph(self) -> Any:
         block = self.function.regions[0].blocks[0]
-        with _reading(self.function):
+        with reading(self.function):
             inputs = self._arguments(block)
         results = self._body(block)
-        with _reading(self.function):
+        with reading(self.function):
             outputs = self._outputs(results)
         name = ir.StringAttr(self.function.attributes["sym_name"]).value
         return helper.make_graph(self.nodes, name, inputs, outputs, initializer=self.initializers)
@@ -151,14 +118,17 @@ class _Writer:
             operation = op.operation
             if operation.name in _TERMINATORS:
                 return list(operation.operands)
-            with _reading(operation):
+            with reading(operation):
                 self._operation(operation)
         return []
 
     def _operation(self, op: Any) -> None:
+        if op.name == CALL:
+            self._inline(op, body_of_call(op, self.called))
+            return
         if not op.name.startswith("onnx."):
             raise UnsupportedOpError(
-                f"operation {op.name} among onnx operations (expected onnx.* and func.return)",
+                f"operation {op.name} among onnx operations (expected onnx.*, func.call and func.return)",
                 location=_location(op),
             )
         kind = op.name.removeprefix("onnx.")
@@ -169,13 +139,12 @@ class _Writer:
             self.initializers.append(constant_tensor(op, name))
             self.name_of[op.results[0]] = name
         elif kind in INLINED:
-            self._inline(op)
+            self._inline(op, op.regions[0].blocks[0])
         elif kind not in ANNOTATIONS:
             self._node(op, kind)
 
-    def _inline(self, op: Any) -> None:
-        """Write what an operation groups in place of it."""
-        block = op.regions[0].blocks[0]
+    def _inline(self, op: Any, block: Any) -> None:
+        """Write what an operation groups or calls in place of it."""
         operands = [value for value in op.operands if not is_none(value.type)]
         given = operands if len(operands) == len(block.arguments) else list(op.operands)
         for argument, value in zip(block.arguments, given, strict=False):
