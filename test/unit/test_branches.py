@@ -56,8 +56,23 @@ IN_A_LOOP = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y) {
 }"""
 """What a step makes is read by the branches of the next step alone."""
 
+OUTER_CONSTANTS = """g (float[3, 4] x, bool[1] c) => (float[3, 4] y)
+        <int64[1] axes = {0}, int64[2] ends = {0, 1}, int64[3] shape = {1, 3, 4}> {
+    wide = Reshape (x, shape)
+    y = If (c) <
+        then_branch: graph = one () => (float[] p) { t = Neg (wide) p = Squeeze (t, axes) },
+        else_branch: graph = other () => (float[] q) {
+            q = If (c) <
+                then_branch: graph = never () => (float[] r) { r = Squeeze (wide, axes) },
+                else_branch: graph = always () => (float[] s) { u = Unsqueeze (wide, ends) s = Squeeze (u) }
+            >
+        }
+    >
+}"""
+"""The shapes of the branches' results depend on constants outside."""
 
-@pytest.mark.parametrize("text", [NESTED, TWO_RESULTS, UNREAD, IN_A_LOOP])
+
+@pytest.mark.parametrize("text", [NESTED, TWO_RESULTS, UNREAD, IN_A_LOOP, OUTER_CONSTANTS])
 def test_results_of_both_branches_are_chosen_from(text: str, tmp_path: Path) -> None:
     model: Any = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text}')
     path = tmp_path / "m.onnx"

@@ -18,6 +18,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.asked_extents import Extents
 from t10.frontend.fold import fold_constants
 from t10.frontend.followed_rows import Follower
+from t10.frontend.outer_constants import give_constants_to_branches
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.bounded import FORMS, Bounds
@@ -43,7 +44,12 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
     bounds, given = Bounds(extents), list(model.graph.node)
     model = infer_shapes(model, source)
     # What branches make may be bounded by the name that it has once both are written out.
-    while fold_constants(model) or rewrite_by(model, bounds.control()) or rewrite_by(model, BRANCHES):
+    while (
+        fold_constants(model)
+        or rewrite_by(model, bounds.control())
+        or give_constants_to_branches(model)
+        or rewrite_by(model, BRANCHES)
+    ):
         model = infer_shapes(model, source)
     asked = Extents(model, source)
     asked.separate()

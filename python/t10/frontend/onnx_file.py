@@ -37,6 +37,7 @@ from t10.frontend.limits import beyond_limits
 from t10.frontend.nan import refuse_nan
 from t10.frontend.narrow_types import widen_types
 from t10.frontend.opsets import plain_domain, raise_opset
+from t10.frontend.outer_constants import give_constants_to_branches
 from t10.frontend.packed_weights import has_packed, widen_weights
 from t10.frontend.pool_windows import without_ceil_mode
 from t10.frontend.protobuf_fields import replace_all
@@ -229,7 +230,7 @@ def _prepared(
 
 def _compute_both_branches(model: Any) -> bool:
     """Write both branches of every If that is left, whose condition data decide; return whether there was any."""
-    return rewrite_by(model, BRANCHES)
+    return give_constants_to_branches(model) or rewrite_by(model, BRANCHES)
 
 
 _STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed, _compute_both_branches)
