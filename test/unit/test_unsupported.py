@@ -118,6 +118,32 @@ def test_what_stands_behind_an_unknown_value_is_not_listed() -> None:
     assert caught.value.details == ()
 
 
+def test_what_is_shaped_by_a_result_without_bound_is_not_listed() -> None:
+    """Bounded, it has an extent. A loop of so many steps needs a bound of its own."""
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"]), node("Tanh", ["v"], ["w"])],
+        "step",
+        [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("v", FLOAT, [3])],
+        [value("on", TensorProto.BOOL, []), value("w", FLOAT, [3])],
+    )
+    nodes = [
+        node("NonZero", ["x"], ["at"], name="places"),
+        node("Squeeze", ["at", "zero"], ["rows"]),
+        node("Gather", ["x", "rows"], ["chosen"]),
+        node("Shape", ["chosen"], ["shape"]),
+        node("Expand", ["two", "shape"], ["wide"], name="wide"),
+        node("Mul", ["wide", "chosen"], ["y"]),
+        node("Concat", ["shape", "one"], ["column"], axis=0),
+        node("Reshape", ["chosen", "column"], ["z"], name="column"),
+        node("Loop", ["shape", "", "x"], ["last"], name="steps", body=body),
+    ]
+    constants = {"zero": np.array([0]), "one": np.array([1]), "two": np.array([2], np.float32)}
+    outputs = [value("y", FLOAT, ["n"]), value("z", FLOAT, ["n", 1]), value("last", FLOAT, [3])]
+    model = _model(nodes, [value("x", FLOAT, [3])], outputs, **constants)
+    with pytest.raises(UnsupportedOpError, match=r"2 of . nodes .*: NonZero 'places', Loop 'steps'$"):
+        import_proto(model, source="m")
+
+
 @pytest.mark.slow
 def test_selections_beside_what_is_refused_are_not_listed() -> None:
     """The loop over the experts of a mixture: its NonZero is refused, and the TopK that chose them is not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, title_of, unsupported
@@ -47,6 +47,7 @@ WORDS_BY_OPERATOR: dict[str, dict[int, str]] = {
     "Upsample": {1: "scales"},
 }
 """By operator, its inputs that must be constant and what ONNX calls them."""
+_BOUNDED = ("If", "Loop", "TopK")
 _CONTRIBUTED: dict[str, dict[int, str]] = {"GroupQueryAttention": {6: "total_sequence_length"}}
 """The same of ONNX Runtime's own."""
 
@@ -60,16 +61,20 @@ def constant_inputs(node: Any) -> dict[str, str]:
     return {node.input[i]: word for i, word in words.items() if i < len(node.input) and node.input[i]}
 
 
-def computed_constants(model: Any, source: str, weights: Iterable[str]) -> list[UnsupportedNode]:
+def computed_constants(
+    model: Any, source: str, weights: Iterable[str], asked: Collection[str] = ()
+) -> list[UnsupportedNode]:
     """Return the nodes that need a constant for what is known only when the model runs; constants are folded before.
 
-    Each names the inputs of the model that it is computed from: fixed, they would make it constant.
+    Each names the inputs of the model that it is computed from: fixed, they would make it constant. Left out are nodes
+    that need but extents (`asked`) of other nodes that are refused, unless they would need a bound of their own.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
     found: list[UnsupportedNode] = []
     for node in model.graph.node:
         computed = {name: word for name, word in constant_inputs(node).items() if name not in constants}
-        if not computed:
+        is_follow_up = node.op_type not in _BOUNDED and all(name in asked for name in computed)
+        if not computed or is_follow_up:
             continue
         origins = fixable_inputs(model, computed, weights)
         listed = ", ".join(f"{word} ({name!r} is computed)" for name, word in computed.items())

@@ -28,7 +28,7 @@ from t10.frontend.few_bits import OPSET as MASKS_FROM
 from t10.frontend.few_bits import pack_weights
 from t10.frontend.fixed_inputs import fix_inputs
 from t10.frontend.fold import fold_constants
-from t10.frontend.follow_ups import unknown_values
+from t10.frontend.follow_ups import extents_asked, unknown_values
 from t10.frontend.functions import expand_functions
 from t10.frontend.half import CHANGES, change_floats
 from t10.frontend.im2col import use_convolutions
@@ -218,14 +218,26 @@ def _prepared(
         model = infer_shapes(model, source)
         check_sizes(model, source)
     drop_absent_inputs(model)
-    refused += _taken_out(model, data_dependent(model, source, weights.names))
-    refused += _taken_out(model, computed_constants(model, source, weights.names))
-    refused += _taken_out(model, beyond_limits(model, source, unknown_values(model, refused)))
-    refused += _taken_out(model, beyond_unsigned(model, source, unknown_values(model, refused)))
+    refused = _all_refused(model, source, weights, refused)
     declared = declared_unsigned(model)
     model = _as_looked_at(model, source) if refused else _finished(model, source, weights)
     refuse_nan(weights.values, source)
     return _loaded(model, source, weights, refused, declared)
+
+
+def _all_refused(
+    model: Any, source: str, weights: Weights, refused: list[UnsupportedNode]
+) -> list[UnsupportedNode]:
+    """Take the nodes out of a model that cannot be compiled, and return them behind those that are `refused`."""
+    refused = refused + _taken_out(model, data_dependent(model, source, weights.names))
+    asked = extents_asked(model, refused)
+    refused += _taken_out(model, computed_constants(model, source, weights.names, asked))
+    # What still needs constants has them once nodes before it are bounded.
+    unlisted = _taken_out(model, computed_constants(model, source, weights.names))
+    for beyond in (beyond_limits, beyond_unsigned):
+        unknown = unknown_values(model, (*refused, *unlisted))
+        refused += _taken_out(model, beyond(model, source, unknown))
+    return refused
 
 
 def _compute_both_branches(model: Any) -> bool:
