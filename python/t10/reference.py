@@ -157,7 +157,8 @@ def read_given(
 ) -> tuple[Arrays, Arrays]:
     """Return inputs and references of a file: an input `x` is the array `x`, or `in.x`; its reference `y` is `ref.y`.
 
-    Raises `InputError` for an array that is none of these, and for an input of another shape, before it is unpacked.
+    Raises `InputError` for an array that is none of these, for an input of another shape, before it is unpacked, and
+    for a reference that does not hold real numbers.
     """
     shapes = {value.name: value.shape for value in inputs}
     name_of = {INPUT_PREFIX + name: name for name in shapes} | {name: name for name in shapes}
@@ -177,6 +178,9 @@ def read_given(
 
     arrays = read_arrays(path, shape_of)
     references = {outputs_by[name]: array for name, array in arrays.items() if name in outputs_by}
+    for name, array in references.items():
+        if array.dtype.kind not in "biuf":
+            raise InputError(f"{path}: reference {name} has type {array.dtype}, expected real numbers")
     given: Arrays = {}
     for name, array in arrays.items():
         if name_of.get(name) in given:

@@ -11,8 +11,17 @@ import pytest
 from support import models
 
 from t10.arrays import read_arrays, write_arrays
+from t10.core.graph import TensorValue
 from t10.errors import InputError
-from t10.reference import OnnxRuntime, compare, load_onnx, relative_error, run_onnx_runtime, split_reference
+from t10.reference import (
+    OnnxRuntime,
+    compare,
+    load_onnx,
+    read_given,
+    relative_error,
+    run_onnx_runtime,
+    split_reference,
+)
 from t10.tolerances import loosest, tolerance
 
 NAN, INF = float("nan"), float("inf")
@@ -106,6 +115,13 @@ def test_files_may_hold_references_besides_inputs() -> None:
     x, y = np.zeros(1), np.ones(1)
     assert split_reference({"in.x": x, "ref.y": y}) == ({"x": x}, {"y": y})
     assert split_reference({"x": x}) == ({"x": x}, {})
+
+
+def test_references_hold_real_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "in.npz"
+    write_arrays(path, {"x": np.zeros(1, np.float32), "ref.y": np.ones(1, np.complex64)})
+    with pytest.raises(InputError, match=r"in\.npz: reference y has type complex64, expected real numbers"):
+        read_given(path, [TensorValue("x", (1,), "f32")], ["y"])
 
 
 def test_what_onnx_runtime_cannot_run_is_an_input_error(tmp_path: Path) -> None:
