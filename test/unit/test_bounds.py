@@ -352,7 +352,11 @@ def test_references_have_the_extents_of_bounds(bound: int, n_valid: int, tmp_pat
         signature=((), tuple(TensorValue(name, shape, kind) for name, (kind, shape) in outputs.items()))
     )
     runtime = OnnxRuntime(model, tmp_path / "m.onnx")
-    due = bounded(runtime, {"x": x}, {"where": bound}, cast("Graph", graph))
+    made = bounded(runtime, {"x": x}, {"where": bound}, cast("Graph", graph))
+    assert made.cut_off({"where": bound}) == (
+        "" if bound >= 5 else "the model made 5 rows, --bound where=3 keeps 3"
+    )
+    due = made.outputs
     assert due["where.count"] == n_valid
     np.testing.assert_array_equal(due["y"], np.pad(2 * x[x != 0][:n_valid], (0, bound - n_valid)))
     assert due["rows"].tolist()[:n_valid] == np.argwhere(x)[:n_valid].tolist()
@@ -374,6 +378,16 @@ def test_bounded_results_are_verified(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "at.count" in capsys.readouterr().out
     assert main([*verify, "--inputs", str(given), "--reference", str(other)]) == 1
     assert "differs" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_what_a_bound_cuts_off_is_not_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, given = places_of(np.ones((1, 8), np.float32), tmp_path / "m.onnx"), tmp_path / "in.npz"
+    verify = ["verify", str(model), "--chip", "test-4", "--inputs", str(given), "--bound", "at=3"]
+    for n_rows, code in ((3, 0), (8, 1)):
+        np.savez(given, x=(np.arange(8) < n_rows).astype(np.float32)[None])
+        assert main(verify) == code
+    assert "FAILED: the model made 8 rows, --bound at=3 keeps 3 (on the given" in capsys.readouterr().out
 
 
 def test_parts_of_a_bounded_model_are_not_searched(

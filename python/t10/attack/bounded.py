@@ -7,6 +7,7 @@ ones.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,33 @@ _AXES = {"NonZero": 1, "NonMaxSuppression": 0, "Unique": 0, "Loop": 0}
 """The axis of data-dependent extent, by operator; others have an attribute, or flatten what they are given."""
 
 
-def bounded(model: OnnxRuntime, inputs: Arrays, bounds: Mapping[str, int], graph: Graph) -> Arrays:
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What outputs must be for some inputs, and by name of a bound how many rows the model made."""
+
+    outputs: Arrays
+    made: dict[str, int] = field(default_factory=dict[str, int])
+
+    def cut_off(self, bounds: Mapping[str, int]) -> str:
+        """Return the first bound that keeps fewer rows than there are, in words; empty if all rows are kept."""
+        for name, n in self.made.items():
+            if n > bounds[name]:
+                return f"the model made {n:,} rows, --bound {name}={bounds[name]} keeps {bounds[name]:,}"
+        return ""
+
+
+def bounded(model: OnnxRuntime, inputs: Arrays, bounds: Mapping[str, int], graph: Graph) -> Due:
     """Return the outputs of `graph` as ONNX Runtime's of the model, and counts up to `bounds`.
 
     Raises `InputError` for a bound of what is no node of the model's own graph, as of an If's: nothing counts it there.
     """
     model = _limited(model, bounds)
     values = model.values(inputs)
-    counts = {f"{name}{COUNT}": _count(model.model, values, name, bound) for name, bound in bounds.items()}
+    made = {name: _count(model.model, values, name) for name in bounds}
+    counts = {f"{name}{COUNT}": np.asarray(min(n, bounds[name]), np.int32) for name, n in made.items()}
     known = {**values, **counts}
-    return {o.name: _fitted(known[o.name], o.shape) for o in graph.signature[1] if o.name in known}
+    outputs = {o.name: _fitted(known[o.name], o.shape) for o in graph.signature[1] if o.name in known}
+    return Due(outputs, made)
 
 
 def _limited(runtime: OnnxRuntime, bounds: Mapping[str, int]) -> OnnxRuntime:
@@ -71,7 +89,7 @@ def _limit(body: Any, bound: int, taken: set[str]) -> None:
     body.output.append(value(step_row, onnx.TensorProto.INT64, []))
 
 
-def _count(model: Any, values: Arrays, name: str, bound: int) -> NDArray[Any]:
+def _count(model: Any, values: Arrays, name: str) -> int:
     for node in model.graph.node:
         if name in (node.name, *node.output):
             x = values[node.output[-1 if node.op_type == "Loop" else 0]]
@@ -81,7 +99,7 @@ def _count(model: Any, values: Arrays, name: str, bound: int) -> NDArray[Any]:
                 axis = (
                     0 if stated is None and node.op_type == "Compress" else -1 if stated is None else stated
                 )
-            return np.asarray(min(x.shape[axis], bound), np.int32)
+            return x.shape[axis]
     raise InputError(
         f"--bound {name}: nothing to compare its count with: it is no node of the model's own graph",
         hint="compile it and compare what `t10 run` gives",

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from t10.arrays import Arrays, read_arrays, write_arrays
-from t10.attack.bounded import bounded
+from t10.attack.bounded import Due, bounded
 from t10.attack.engines import Engines, engine_names, prepared
 from t10.attack.judging import Judge
 from t10.attack.partials import Allowance
@@ -68,7 +68,8 @@ def run_verify(arguments: Arguments) -> int:
         executable = _proved(arguments, progress)
         tolerance = tolerance_of(arguments, executable)
         allowance = _allowance(arguments, executable)
-        judge, cases = _cases(arguments, executable, tolerance, allowance)
+        judge, all_due = _cases(arguments, executable, tolerance, allowance)
+        cases = [(trial, due.outputs) for trial, due in all_due]
         with prepared(executable, names) as engines:
             findings, cycles = _executed(arguments, engines, cases, tolerance, judge, allowance, progress)
         show_comparisons(console, *_worst(findings))
@@ -89,11 +90,11 @@ def run_verify(arguments: Arguments) -> int:
             layer = search(
                 console, arguments, trial.inputs, failed or names, compiled, tolerance, is_wrong=bool(wrong)
             )
-    console.print(
-        f"[red]FAILED[/]: {escape(_verdict(wrong, layer))}" if wrong or layer else "[green]verified[/]",
-        soft_wrap=True,
-    )
-    return EXIT_DIFFERS if wrong or layer else 0
+    failures = [_verdict(wrong, layer)] if wrong or layer else []
+    failures += filter(None, [_cut_off(arguments, all_due)])
+    failure = "; ".join(failures)
+    console.print(f"[red]FAILED[/]: {escape(failure)}" if failure else "[green]verified[/]", soft_wrap=True)
+    return EXIT_DIFFERS if failure else 0
 
 
 def show_comparisons(
@@ -196,13 +197,13 @@ def _cases(
     executable: Compiled,
     tolerance: float,
     allowance: Allowance | None,
-) -> tuple[Judge | None, list[tuple[Trial, Arrays]]]:
+) -> tuple[Judge | None, list[tuple[Trial, Due]]]:
     """Return inputs with their references, and who judges by these; nobody does where references are given."""
     if arguments.inputs is not None:
         found, references = read_given(arguments.inputs, executable.inputs, executable.output_names)
         inputs = checked_inputs(executable.inputs, found, str(arguments.inputs))
         if references:
-            return None, [(Trial(0, None, inputs), references)]
+            return None, [(Trial(0, None, inputs), Due(references))]
         model = _runtime(arguments, _loaded(arguments, executable))
         return Judge(model, tolerance), [(Trial(0, None, inputs), _due(arguments, executable, model, inputs))]
     declared = _loaded(arguments, executable)
@@ -219,10 +220,10 @@ def _cases(
     return Judge(model, tolerance), due
 
 
-def _due(arguments: Arguments, executable: Compiled, model: OnnxRuntime, inputs: Arrays) -> Arrays:
+def _due(arguments: Arguments, executable: Compiled, model: OnnxRuntime, inputs: Arrays) -> Due:
     """Return what the outputs must be; those with a bound have its extent, and zeros behind the valid rows."""
     bounds = bounds_of(arguments)
-    return bounded(model, inputs, bounds, graph_of(executable)) if bounds else model.outputs(inputs)
+    return bounded(model, inputs, bounds, graph_of(executable)) if bounds else Due(model.outputs(inputs))
 
 
 def _reference(arguments: Arguments) -> Path:
@@ -380,6 +381,16 @@ def _verdict(wrong: Sequence[Finding], layer: str) -> str:
     first = wrong[0]
     found = f"{first.comparison.worst_text} ({first.engine}, {first.trial})"
     return f"outputs differ by more than the tolerance: {found}"
+
+
+def _cut_off(arguments: Arguments, cases: Sequence[tuple[Trial, Due]]) -> str:
+    """Return for which inputs a bound is too small, in one line; empty if for none.
+
+    Outputs may agree nevertheless: rows of the reference are cut off, too.
+    """
+    found = ((trial, due.cut_off(bounds_of(arguments))) for trial, due in cases)
+    trial, text = next(((trial, text) for trial, text in found if text), (None, ""))
+    return text and f"{text} (on {trial}; give a larger bound, or inputs that make fewer rows)"
 
 
 def _time(executable: Compiled, cycles: int, source: str) -> str:
