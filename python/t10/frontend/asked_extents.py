@@ -11,7 +11,7 @@ they are more than a shape. What an extent alone shapes (Expand, ConstantOfShape
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -83,6 +83,8 @@ class Extents:
 
     model: Any
     source: str
+    bounded: frozenset[str] = frozenset()
+    """Names of operators, or of their results, that have a bound: a TopK of a computed k that may be such an extent."""
     known: dict[str, Array] = field(default_factory=dict[str, Array])
     asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
     shaping: set[str] = field(default_factory=set[str])
@@ -123,10 +125,16 @@ class Extents:
                     self.asked[node.output[0]] = self._asked(node, extents)
                 continue
             read = [self.asked[name] for name in node.input if name in self.asked]
-            is_shaped = any(node.input[i] in self.asked for i in _shape_places(node))
+            is_shaped = any(node.input[i] in self.asked for i in self._shape_places(node))
             names = [name for name in node.input if name]
             if read and not is_shaped and all(name in self.asked or name in self.known for name in names):
                 self._compute(node, read)
+
+    def _shape_places(self, node: Any) -> Iterator[int]:
+        is_bounded = node.op_type == "TopK" and not self.bounded.isdisjoint((node.name, *node.output))
+        is_known = node.domain in STANDARD_DOMAINS and not is_bounded
+        places = _SHAPES.get(node.op_type, frozenset[int]()) if is_known else ()
+        return (i for i in sorted(places) if i < len(node.input))
 
     def _asked(self, node: Any, extents: tuple[int | None, ...] | None) -> Asked:
         unknown = [] if extents is None else [i for i, extent in enumerate(extents) if extent is None]
@@ -162,7 +170,7 @@ class Extents:
         for node in reversed(self.model.graph.node):
             is_computed = any(name in self.asked for name in node.output)
             is_shape = is_computed and not left.intersection(node.output)
-            places = set(_shape_places(node))
+            places = set(self._shape_places(node))
             left |= {name for i, name in enumerate(node.input) if not is_shape and i not in places}
         self.shaping = self.asked.keys() - left
 
@@ -175,7 +183,7 @@ class Extents:
             self._forget(node)
         if not places:
             return [node]
-        of_shape = [i for i in places if i in _shape_places(node)]
+        of_shape = [i for i in places if i in self._shape_places(node)]
         if of_shape:
             self._take(node, [i for i in places if i not in of_shape])
             return self._shaped(node, of_shape, dims)
@@ -298,7 +306,7 @@ class Extents:
             return None
         axis, asked = self.rows[name]
         found = self._found(asked, follower)
-        return None if found is None else Rows(axis, found.n, found.valid, found.count)
+        return None if found is None else replace(found, axis=axis)
 
     def settle(self, graph: Any, follower: Follower, nodes: list[Any]) -> list[Any]:
         """Return nodes by which the values that were separated are counts, before those that read them."""
@@ -334,11 +342,6 @@ class Extents:
             location=node_location(node, self.source),
             hint="end the model before it, and compute it on the host from the rows that the count says",
         )
-
-
-def _shape_places(node: Any) -> Iterator[int]:
-    places = _SHAPES.get(node.op_type, frozenset[int]()) if node.domain in STANDARD_DOMAINS else ()
-    return (i for i in sorted(places) if i < len(node.input))
 
 
 def _dims(graph: Any) -> Iterator[tuple[str, tuple[int | None, ...]]]:

@@ -51,7 +51,7 @@ def bound_results(model: Any, extents: Mapping[str, int], source: str) -> Any:
         or rewrite_by(model, BRANCHES)
     ):
         model = infer_shapes(model, source)
-    asked = Extents(model, source)
+    asked = Extents(model, source, bounded=frozenset(extents))
     asked.separate()
     model = infer_shapes(model, source)
     while fold_constants(model) or rewrite_by(model, bounds.rules()):
@@ -94,7 +94,7 @@ def _refuse(name: str, given: Sequence[Any], left: Collection[str], source: str)
 def _follow(model: Any, bounds: Bounds, asked: Extents, source: str) -> None:
     """Follow rows through the model in place, and add the outputs that count."""
     graph = model.graph
-    follower = Follower(model, dict(bounds.rows), source)
+    follower = Follower(model, bounds, source)
     nodes: list[Any] = []
     for node in graph.node:
         nodes.extend(follower.followed(node))

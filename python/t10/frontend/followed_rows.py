@@ -13,15 +13,29 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from t10.errors import UnsupportedOpError
-from t10.frontend.rewrites.bounded import Rows
+from t10.frontend.rewrites.bounded import FILL_KEY, OWNER_KEY, Bounds
 from t10.frontend.unsupported import node_location, title_of
 
 _SPREAD = frozenset(
     {
         *("Abs", "Add", "And", "Cast", "Ceil", "Clip", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Gelu"),
         *("Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Less"),
-        *("LessOrEqual", "Log", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu"),
-        *("Round", "Sigmoid", "Sign", "Softplus", "Sqrt", "Sub", "Tanh", "Where"),
+        *(
+            "LessOrEqual",
+            "Log",
+            "Max",
+            "Mean",
+            "Min",
+            "Mod",
+            "Mul",
+            "Neg",
+            "Not",
+            "Or",
+            "Pow",
+            "Reciprocal",
+            "Relu",
+        ),
+        *("Round", "Sigmoid", "Sign", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Where"),
     }
 )
 """Operators that compute each element of those at its place."""
@@ -32,10 +46,20 @@ _NEUTRAL: dict[str, Callable[[Any], Any]] = {
     "ReduceSumSquare": lambda dtype: 0,
     "ReduceL1": lambda dtype: 0,
     "ReduceL2": lambda dtype: 0,
+    "ReduceProd": lambda dtype: 1,
     "ReduceMax": lambda dtype: _limit(dtype, "min"),
     "ReduceMin": lambda dtype: _limit(dtype, "max"),
 }
 """What changes nothing in a reduction."""
+_FILLS: dict[str, Callable[[Any], Any]] = {
+    "zero": lambda dtype: 0,
+    "least": lambda dtype: _limit(dtype, "min"),
+    "most": lambda dtype: _limit(dtype, "max"),
+    "lowest": lambda dtype: np.finfo(dtype).min,
+}
+"""What invalid rows may have to hold (`FILL_KEY`)."""
+_MOVES = frozenset({"Cast", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators whose result holds numbers of their first operand only."""
 _OF_IMAGES = frozenset(
     {
         *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GlobalAveragePool"),
@@ -44,9 +68,7 @@ _OF_IMAGES = frozenset(
     }
 )
 """Operators that compute what stands along their first axis apart."""
-_REDUCED_APART = frozenset(
-    {"ArgMax", "ArgMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd"}
-)
+_REDUCED_APART = frozenset({"ArgMax", "ArgMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 """Reductions that have no neutral number, or whose count matters: they go along other axes only."""
 _NOWHERE = 1 << 24
 """A place behind the end of every tensor: what is scattered there hits nothing."""
@@ -64,10 +86,10 @@ def _limit(dtype: Any, which: str) -> Any:
 class Follower:
     """The rows of values by name, what is added to the graph on the way, and the node that is looked at."""
 
-    def __init__(self, model: Any, rows: dict[str, Rows], source: str) -> None:
+    def __init__(self, model: Any, bounds: Bounds, source: str) -> None:
         """Take what is known of the model's values."""
         graph = model.graph
-        self.rows, self.source = rows, source
+        self.rows, self.source, self.places = dict(bounds.rows), source, set(bounds.places)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.kinds: dict[str, int] = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
@@ -82,12 +104,19 @@ class Follower:
 
     def followed(self, node: Any) -> list[Any]:
         """Return what stands for a node, which may read masked values; its results' rows are known behind it."""
+        if node.op_type in _MOVES and node.input[0] in self.places:
+            self.places.update(node.output)
+        fill = next((entry.value for entry in node.metadata_props if entry.key == FILL_KEY), None)
+        if fill is not None:
+            return self._given(node, *fill.split("\n", 2))
         given = [(i, self.rows[name]) for i, name in enumerate(node.input) if name in self.rows]
         if not given or node.output[0] in self.rows:
             return [node]
         if node.op_type in ("Shape", "Size"):
             return [node]
         self._before = []
+        if self._chooses(node):
+            given = given[1:]
         if len({rows.valid for _, rows in given}) > 1:
             self._refuse(node)
         axes = self._axes(node, [(i, rows.axis) for i, rows in given])
@@ -95,6 +124,30 @@ class Follower:
             if name and axis is not None:
                 self.rows[name] = replace(given[0][1], axis=axis)
         return [*self._before, node]
+
+    def _given(self, node: Any, fill: str, axis: str, like: str) -> list[Any]:
+        """Return a node that hands on what a bounded operator reads, with a number in its invalid rows."""
+        name = node.input[0]
+        rows, others = self.rows.get(name), self.rows.get(like)
+        if rows is None:
+            return [node]
+        if axis not in ("", str(rows.axis)) or (like and (others is None or others.valid != rows.valid)):
+            self._refuse(node)
+        self._before = []
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(self.kinds[name]))
+        node.input[0] = self._masked(name, _FILLS[fill](dtype))
+        return [*self._before, node]
+
+    def _chooses(self, node: Any) -> bool:
+        """Return whether a node gathers bounded rows by bounded places: valid places are those of valid rows.
+
+        Places that were computed otherwise may be negative, which count from the last row.
+        """
+        if node.op_type != "Gather" or any(name not in self.rows for name in node.input):
+            return False
+        rank = len(self.shapes[node.input[0]])
+        along = int(self._option(node, "axis", 0)) % rank
+        return node.input[1] in self.places and self.rows[node.input[0]].axis == along
 
     def filled(self, nodes: list[Any], name: str) -> list[Any]:
         """Return nodes by which an output holds zeros in its invalid rows."""
@@ -277,9 +330,13 @@ class Follower:
         return numpy_helper.to_array(self.tensors[name]) if name in self.tensors else None
 
     def _refuse(self, node: Any) -> NoReturn:
+        """Refuse a node, or that of the model which it was written for."""
+        owner = next((entry.value for entry in node.metadata_props if entry.key == OWNER_KEY), None)
+        operator, title = (node.op_type, title_of(node)) if owner is None else owner.split("\n", 1)
+        bound = next((self.rows[name].bound for name in node.input if name in self.rows), "")
         raise UnsupportedOpError(
-            f"{node.op_type} is not known to keep invalid rows of a bounded result apart from others",
-            operator=title_of(node),
+            f"{operator} is not known to keep invalid rows of the bounded result {bound!r} apart from others",
+            operator=title,
             location=node_location(node, self.source),
             hint="end the model before it, and compute it on the host from the rows that the count says",
         )

@@ -7,7 +7,7 @@ stands, and row j takes the one whose count is j + 1. Rows behind the last are t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -16,6 +16,7 @@ from t10.frontend.rewrites import control
 from t10.frontend.rewrites.bounded_loops import write_loop
 from t10.frontend.rewrites.heads import below
 from t10.frontend.rewrites.site import KIND, Rule, Site
+from t10.frontend.unsupported import title_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,14 @@ class Rows:
     n: int
     valid: str
     count: str
+    bound: str = ""
+    """The name of the bound."""
+
+
+OWNER_KEY = "t10.owner"
+"""Of a node that a rule here has written: operator and name of the node of the model, on two lines."""
+FILL_KEY = "t10.fill"
+"""Of a node that reads what may have invalid rows: what they must hold, on which axis, and whose rows they must be."""
 
 
 @dataclass(slots=True)
@@ -39,6 +48,8 @@ class Bounds:
     """By name of a bound, the value that counts."""
     scanned: dict[str, Rows] = field(default_factory=dict[str, Rows])
     """What loops have made row by row: Compress of the first rows, until extents that are asked for are known."""
+    places: set[str] = field(default_factory=set[str])
+    """Results that say where elements are, and are at least 0."""
 
     def control(self) -> dict[str, Rule]:
         """Return rules for control flow: bounded loops, and what constants decide."""
@@ -62,7 +73,7 @@ class Bounds:
             return False
         self.used.add(name)
         self.counts[name] = steps.count
-        rows = Rows(0, steps.n, steps.run, steps.count)
+        rows = Rows(0, steps.n, steps.run, steps.count, name)
         self.scanned |= dict.fromkeys(site.node.output[len(site.node.input) - 2 :], rows)
         return True
 
@@ -77,8 +88,12 @@ class Bounds:
         if made is None:
             return False
         self.used.add(name)
-        self.rows |= {output: rows for output, rows in made.items() if output}
+        self.rows |= {output: replace(rows, bound=name) for output, rows in made.items() if output}
         self.counts[name] = next(iter(made.values())).count
+        place = _PLACES.get(site.node.op_type, len(site.node.output))
+        self.places.update(site.node.output[place : place + 1])
+        for node in site.nodes:
+            node.metadata_props.add(key=OWNER_KEY, value=f"{site.node.op_type}\n{title_of(site.node)}")
         return True
 
 
@@ -114,6 +129,16 @@ def _chosen(site: Site, mask: str, m: int, n: int, row_of: str = "") -> _Chosen:
     return _Chosen(hit, site.cast(site.reshape(place, (n,)), KIND.INT32), valid, count)
 
 
+def _valid(site: Site, x: str, fill: str, axis: int | None = None, like: str = "") -> str:
+    """Write x with a number in invalid rows, if it has any: they must be along `axis`, and those of `like`.
+
+    The number is `zero`, `least` or `most` of its type with infinities, or `lowest`, the least that is finite.
+    """
+    made = site.op("Identity", x)
+    site.nodes[-1].metadata_props.add(key=FILL_KEY, value=f"{fill}\n{'' if axis is None else axis}\n{like}")
+    return made
+
+
 def _filled(site: Site, x: str, rows: Rows, rank: int, kind: int, place: int) -> None:
     """Write x with zeros in invalid rows as an output."""
     extents = [rows.n if axis == rows.axis else 1 for axis in range(rank)]
@@ -128,7 +153,7 @@ def _non_zero(site: Site, n: int) -> dict[str, Rows] | None:
     if not shape or not kind or prod(shape) >= 1 << 24:
         return None
     m = prod(shape)
-    flat = site.reshape(site.input(0), (m,))
+    flat = site.reshape(_valid(site, site.input(0), "zero"), (m,))
     mask = flat if kind == KIND.BOOL else site.op("Not", site.op("Equal", flat, site.scalar(0, kind)))
     chosen = _chosen(site, mask, m, n)
     table = np.stack(np.unravel_index(np.arange(m), shape), 1).astype(np.float32)
@@ -142,11 +167,13 @@ def _compress(site: Site, n: int) -> dict[str, Rows] | None:
     if not shape or not condition or not kind:
         return None
     axis = site.option("axis", None)
-    x = site.input(0) if axis is not None else site.reshape(site.input(0), (prod(shape),))
     extents = shape if axis is not None else (prod(shape),)
     along = int(axis) % len(shape) if axis is not None else 0
+    x = _valid(site, site.input(0), "zero", along, site.input(1))
+    x = x if axis is not None else site.reshape(x, extents)
     m = min(condition[0], extents[along])
-    mask = site.input(1) if m == condition[0] else site.slice(site.input(1), 0, 0, m)
+    mask = _valid(site, site.input(1), "zero")
+    mask = mask if m == condition[0] else site.slice(mask, 0, 0, m)
     chosen = _chosen(site, mask, m, n)
     rows = chosen.rows(along, n)
     _filled(site, site.op("Gather", x, chosen.places, axis=along), rows, len(extents), kind, 0)
@@ -159,7 +186,8 @@ def _top_k(site: Site, n: int) -> dict[str, Rows] | None:
         return None
     axis = int(site.option("axis", -1)) % len(shape)
     most = site.constant([n], np.int64)
-    values, places = site.several("TopK", [site.input(0), most], ("", ""), **site.options)
+    x = _valid(site, site.input(0), "least" if site.option("largest", 1) else "most", axis)
+    values, places = site.several("TopK", [x, most], ("", ""), **site.options)
     asked = site.cast(site.reshape(site.input(1), ()), KIND.INT32)
     count = site.op("Min", asked, site.scalar(n, KIND.INT32))
     rows = Rows(axis, n, below(site, site.constant(np.arange(n, dtype=np.int32)), count), count)
@@ -236,9 +264,8 @@ class _Left:
     def __init__(self, site: Site, boxes: tuple[int, ...], scores: tuple[int, ...]) -> None:
         self.site, self.extents = site, scores
         batch, _, n_boxes = scores
-        ends = [
-            site.reshape(site.slice(site.input(0), 2, i, i + 1), (batch, 1, n_boxes)) for i in range(boxes[2])
-        ]
+        given = _valid(site, site.input(0), "zero", 1, site.input(1))
+        ends = [site.reshape(site.slice(given, 2, i, i + 1), (batch, 1, n_boxes)) for i in range(boxes[2])]
         if site.option("center_point_box", 0):
             half = site.scalar(0.5, KIND.FLOAT)
             x, y, w, h = ends
@@ -262,6 +289,7 @@ class _Left:
         if site.input(4):
             least = site.reshape(site.input(4), ())
             self.scores = site.op("Where", site.op("Greater", site.input(1), least), self.scores, lowest)
+        self.scores = _valid(site, self.scores, "lowest", 2)
         zero = site.scalar(0, KIND.FLOAT)
         self.most = site.reshape(site.input(3), ()) if site.input(3) else zero
 
@@ -296,6 +324,8 @@ _WRITERS: dict[str, _Writer] = {
     "TopK": _top_k,
     "Unique": _unique,
 }
+_PLACES = {"NonMaxSuppression": 0, "NonZero": 0, "TopK": 1, "Unique": 1}
+"""Which result says where elements are."""
 FORMS = {
     "Compress": "of static shape",
     "Loop": "of at most 20,000 nodes in all steps, whose carried values keep one static shape in each",
