@@ -16,6 +16,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from t10.core.arrays import Ints
+from t10.core.interruptible import interruptible
 from t10.plan.joint.selection import Selection, Table
 
 SEED = 1
@@ -138,7 +139,9 @@ class _Program:
         solver.parameters.random_seed = SEED
         solver.parameters.max_deterministic_time = work
         solver.parameters.relative_gap_limit = gap
-        status = solver.solve(self.model)
+        # The solver would leave SIGINT at the default of the system, and Python would never see it again.
+        solver.parameters.catch_sigint_signal = False
+        status = interruptible(lambda: solver.solve(self.model), solver.stop_search)
         if status == cp_model.INFEASIBLE:
             return Polished(None, np.iinfo(np.int64).max)
         bound = int(np.ceil(solver.best_objective_bound - 1e-6))

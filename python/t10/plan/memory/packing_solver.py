@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
+from t10.core.interruptible import interruptible
 from t10.plan.memory.blocks import Block, peak
 
 
@@ -61,7 +62,9 @@ def _solved(model: Any, starts: Sequence[Any], unit: int, time: float) -> tuple[
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = time
-    status = solver.solve(model)
+    # The solver would leave SIGINT at the default of the system, and Python would never see it again.
+    solver.parameters.catch_sigint_signal = False
+    status = interruptible(lambda: solver.solve(model), solver.stop_search)
     spent = float(solver.response_proto.deterministic_time)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None, spent
