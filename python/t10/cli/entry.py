@@ -10,12 +10,13 @@
 | 5 | a checker found a plan or IR to be wrong |
 | 6 | the simulated program was stopped |
 | 70 | a defect of this compiler |
-| 130 | interrupted |
+| 130 | interrupted, by Ctrl-C or SIGTERM |
 """
 
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hold_closed_streams()
     if argv is None:
         end_without_collection()
+        _end_at_sigterm()
     try:
         arguments = _parsed(sys.argv[1:] if argv is None else argv)
     except OSError as error:
@@ -62,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             raise
         return _internal(error)
+
+
+def _end_at_sigterm() -> None:
+    """Let SIGTERM do what Ctrl-C does, so that files are removed and processes ended that a command began."""
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _parsed(argv: Sequence[str]) -> Arguments:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
 from t10.chip import load_chip
 from t10.cli.arguments import Arguments
@@ -13,6 +10,7 @@ from t10.cli.cache import cache_of
 from t10.cli.options import bounds_of, chip_name_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.stages import check_stages
 from t10.cli.terminal import new_table, progress_bar, say, stdout
+from t10.cli.workers import workers
 from t10.core.atomic import make_folder, write_text
 from t10.cost.ipu import is_counted
 from t10.cost.registry import DEFAULT_COST_MODEL
@@ -58,7 +56,7 @@ def run_sweep(arguments: Arguments) -> int:
             "plan": arguments.plan,
             "codelets": arguments.codelets,
         }
-    with progress_bar(quiet=arguments.quiet) as progress, _executor(arguments.jobs) as executor:
+    with progress_bar(quiet=arguments.quiet) as progress, workers(arguments.jobs) as executor:
         planned = sweep(arguments.model, chips, folder / POINTS_FILE, options, executor, progress)
     found = {point.setting: point for point in planned}
     found |= {setting: refused_point(setting, error) for setting, error in refused.items()}
@@ -96,16 +94,6 @@ def _reasons(points: Sequence[Point], base: str) -> Iterator[str]:
         yield f"{said_of[0]}{more}: {reason}"
     if len(chips) > MOST_REASONS:
         yield f"{len(chips) - MOST_REASONS:,} more reasons are in {TABLE_FILE}"
-
-
-@contextmanager
-def _executor(n_jobs: int) -> Generator[Executor | None]:
-    """Yield what plans on other processes, None where one at a time is asked for."""
-    if n_jobs == 1:
-        yield None
-        return
-    with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield pool
 
 
 def _varied_columns(points: Sequence[Point]) -> Iterator[Column]:

@@ -130,15 +130,27 @@ def _stop(worker: _Worker) -> None:
 
 
 def _serve(pipe: Any, cases: Sequence[AnyCase], limits: Limits) -> None:
-    """Judge cases by name until told to stop."""
+    """Judge cases by name until there are no more."""
     from t10.conformance.judge import judge
 
     case_by_name = {case.name: case for case in cases}
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    while (request := pipe.recv()) is not None:
+    while (request := _request(pipe)) is not None:
         name, seconds = request
         used = resource.getrusage(resource.RUSAGE_SELF)
         end = int(used.ru_utime + used.ru_stime) + 1 + seconds
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         pipe.send(judge(case_by_name[name]))
+
+
+def _request(pipe: Any) -> tuple[str, int] | None:
+    """Return the name and time limit of the next case, None where there is none, or nobody to ask for one.
+
+    This process and others hold copies of the pipe's other end, so that it stays open when the parent is killed.
+    """
+    parent = multiprocessing.parent_process()
+    while not pipe.poll(_POLL_SECONDS):
+        if parent is not None and not parent.is_alive():
+            return None
+    return pipe.recv()
