@@ -173,9 +173,9 @@ bench: dev  ## Run every script of benchmarks/
 	@for script in benchmarks/*.py benchmarks/planner benchmarks/torch_exports benchmarks/real_exports; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 .PHONY: dist
-dist: $(VENV)/.made  ## The source distribution and a wheel for this Python, in dist/
+dist: $(VENV)/.made  ## The source distribution of this commit and a wheel for this Python, in dist/
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	@$(BIN)/python -m build --outdir dist
+	@$(BIN)/python tools/make_dist.py
 
 .PHONY: clean
 clean:  ## Remove builds and caches, keep .venv

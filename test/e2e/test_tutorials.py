@@ -50,6 +50,14 @@ def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
         printed = done.stdout
     for left in TUTORIALS[name]:
         assert (tmp_path / left).is_file()
+    if (ROOT / ".git").exists():
+        made = [path.name for path in tmp_path.iterdir() if path.name not in {"bin", "examples", "cache"}]
+        # Folders that are not there are named with a slash.
+        asked = [f"{name}/" if (tmp_path / name).is_dir() else name for name in made]
+        ignored = subprocess.run(
+            ["git", "-C", str(ROOT), "check-ignore", *asked], capture_output=True, text=True, check=False
+        )
+        assert ignored.stdout.split() == asked
 
 
 def _spaced(text: str) -> str:

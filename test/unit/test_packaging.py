@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import make_dist
 import pytest
 import yaml
 
@@ -38,6 +39,39 @@ def test_the_version_names_the_commit_of_a_checkout(
 def test_without_a_checkout_the_version_is_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "ROOT", tmp_path)
     assert parsing.commit_of() == ""
+
+
+def test_a_distribution_has_the_files_and_the_name_of_the_commit_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, folder = tmp_path / "checkout", tmp_path / "folder"
+    kept, left = checkout / "python/t10/kept.py", checkout / "out/left.json"
+    for path in (kept, left):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    (checkout / "link").symlink_to("python/t10")
+    git = ("git", "-C", str(checkout), "-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "python", "link"), ("commit", "-q", "-m", "first")):
+        subprocess.run([*git, *words], check=True)
+    done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    folder.mkdir()
+    make_dist.export_commit(checkout, folder)
+    assert (folder / "link").is_symlink()
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    assert found == {"python/t10/kept.py", "python/t10/commit.txt"}
+
+    def files_of(package: str) -> Path:
+        return folder / "python" / package
+
+    monkeypatch.setattr(parsing, "files", files_of)
+    assert parsing.commit_of() == done.stdout[:12]
+
+
+def test_the_makefile_distributes_what_the_tool_makes() -> None:
+    command = ("make", "--dry-run", "dist")
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert "tools/make_dist.py" in printed
+    assert make_dist.COMMIT_FILE in (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
 
 
 def test_the_changelog_has_a_dated_section_for_this_version() -> None:

@@ -14,7 +14,7 @@ from t10.errors import printable
 from t10.version import VERSION
 
 COMMIT_FILE = "commit.txt"
-"""Written into a wheel when it is built from a checkout."""
+"""Written into a source distribution, and into a wheel when it is built from a checkout."""
 ROOT = Path(__file__).parents[3]
 GIT_SECONDS = 5
 
