@@ -246,7 +246,7 @@ def _of_report(report: Report) -> dict[str, Any]:
     total = report.total_cycles
     return {
         "cycles": total,
-        "microseconds": round(report.total_milliseconds * 1e3, 3),
+        "microseconds": round(total / report.chip.clock_hz * 1e6, 6),
         "moved_share": _moved_share((report,), total),
         "mean_gbytes_per_second_in": round(report.mean_rate, 3),
         "utilisation": report.utilisation,
@@ -263,7 +263,7 @@ def _of_stages(found: StagedExecutable) -> dict[str, Any]:
     whole, reports = found.report(), [each.report() for each in found.executables]
     return {
         "cycles": whole.latency_cycles,
-        "microseconds": round(whole.latency_cycles / whole.clock_hz * 1e6, 3),
+        "microseconds": round(whole.latency_cycles / whole.clock_hz * 1e6, 6),
         "moved_share": _moved_share([reports[stage.plan] for stage in whole.stages], whole.latency_cycles),
         "mean_gbytes_per_second_in": round(whole.mean_gbytes_per_second_in, 3),
         "utilisation": whole.utilisation,

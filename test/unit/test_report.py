@@ -35,6 +35,7 @@ from t10.report.table import (
     optimality_text,
     report_text,
     slowest,
+    time_text,
 )
 from t10.report.trace import planned_trace, simulated_trace
 from t10.report.traffic import operator_traffic, reduce_bytes, shift_bytes
@@ -53,6 +54,15 @@ def test_totals_are_sums_over_the_operators() -> None:
     assert (built.cycles.compute, built.cycles.shift, built.cycles.setup) == (290, 90, 30)
     assert built.total_milliseconds == pytest.approx(410 / CHIP.clock_hz * 1000, abs=1e-6)
     assert sum(op.share for op in built.operators) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_time_is_rounded_once_when_it_is_shown() -> None:
+    chip = CHIP.model_copy(update={"clock_hz": 1.33e9})
+    built = build_report(two_operator_plan(), chip).model_copy(update={"total_cycles": 1264})
+    rounded = built.model_copy(update={"total_milliseconds": 0.00095})
+    assert time_text(rounded) == milliseconds_text(1264 / 1.33e9 * 1e3) == "1.0 µs"
+    assert dict(totals(rounded, rounded))["time"] == "1.0 µs -> 1.0 µs"
+    assert "1.0 µs, 1,264 cycles" in report_text(rounded)
 
 
 def test_products_come_to_a_part_of_the_engines_fastest_rate() -> None:
@@ -257,3 +267,4 @@ def test_one_thing_is_in_the_singular() -> None:
 def test_numbers_have_readable_units() -> None:
     assert [bytes_text(n) for n in (12, 2048, 3 << 20, 5 << 30)] == ["12 B", "2.0 KiB", "3.0 MiB", "5.0 GiB"]
     assert [milliseconds_text(t) for t in (0.0125, 2.5, 1500)] == ["12.5 µs", "2.500 ms", "1.500 s"]
+    assert [milliseconds_text(t) for t in (0.99996, 999.9996)] == ["1.000 ms", "1.000 s"]

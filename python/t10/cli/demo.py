@@ -26,7 +26,7 @@ from t10.explain.table import front_table
 from t10.random_inputs import random_inputs
 from t10.reference import Comparison, compare, default_tolerance, run_onnx_runtime
 from t10.report.check import write_check
-from t10.report.table import bytes_text, milliseconds_text
+from t10.report.table import bytes_text, time_text
 from t10.report.trace import simulated_trace, write_trace
 from t10.sim.result import SimResult
 
@@ -108,7 +108,7 @@ def _show_run(
     say(
         console,
         f"\nExecuted on {executable.chip.n_cores:,} simulated cores in {seconds:.1f} s: {bytes_text(moved)} exchanged, "
-        f"{milliseconds_text(report.total_milliseconds)} modelled. Against ONNX Runtime:",
+        f"{time_text(report)} modelled. Against ONNX Runtime:",
     )
     show_comparisons(console, comparisons)
 

@@ -9,7 +9,7 @@ from typing import Any
 from t10.report.columns import Column, FittedTable
 from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import EnergyReport, OperatorReport, Report
-from t10.report.table import KINDS, KINDS_IN_TIME, bytes_text, joules_text, milliseconds_text, share_text
+from t10.report.table import KINDS, KINDS_IN_TIME, bytes_text, joules_text, share_text, time_text
 
 COLUMNS = (
     Column("operator", is_folded=True, is_number=False),
@@ -72,7 +72,7 @@ def totals(a: Report, b: Report) -> tuple[tuple[str, str], ...]:
     return (
         (
             "time",
-            f"{milliseconds_text(a.total_milliseconds)} -> {milliseconds_text(b.total_milliseconds)}",
+            f"{time_text(a)} -> {time_text(b)}",
         ),
         ("cycles", f"{a.total_cycles:,} -> {b.total_cycles:,} ({change:+.2%})"),
         *((kind, f"{x:,} -> {y:,}") for kind, x, y in kinds if x or y),

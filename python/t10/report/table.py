@@ -62,7 +62,7 @@ def summary(report: Report) -> RenderableType:
     table.add_row("chip", f"{escape(chip.name)}: {chip.n_cores:,} cores, {chip.clock_hz / 1e9:g} GHz")
     table.add_row(
         "time",
-        f"{milliseconds_text(report.total_milliseconds)}, {report.total_cycles:,} cycles {modelled(report)}",
+        f"{time_text(report)}, {report.total_cycles:,} cycles {modelled(report)}",
     )
     if report.timed_cycles is not None:
         more = report.timed_cycles / max(report.total_cycles, 1) - 1
@@ -305,7 +305,13 @@ def bytes_text(n_bytes: int) -> str:
 
 
 def milliseconds_text(milliseconds: float) -> str:
-    """Return a time with a readable unit."""
-    if milliseconds < 1:
-        return f"{milliseconds * 1000:.1f} µs"
-    return f"{milliseconds:.3f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f} s"
+    """Return a time with a readable unit: the smallest in which it is less than 1000 when it is rounded."""
+    microseconds, rounded = f"{milliseconds * 1000:.1f}", f"{milliseconds:.3f}"
+    if float(microseconds) < 1000:
+        return f"{microseconds} µs"
+    return f"{rounded} ms" if float(rounded) < 1000 else f"{milliseconds / 1000:.3f} s"
+
+
+def time_text(report: Report) -> str:
+    """Return the modelled time; the record's milliseconds are rounded already, and rounding twice may go astray."""
+    return milliseconds_text(report.total_cycles / report.chip.clock_hz * 1000)

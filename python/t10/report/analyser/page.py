@@ -9,7 +9,7 @@ from typing import Any
 from t10.report.analyser.document import LIBRARY, SHARED, document, facts_html, note_html
 from t10.report.rates import MEAN_RATE, UTILISATION
 from t10.report.records import Report
-from t10.report.table import bytes_text, energy_text, milliseconds_text, optimality_text
+from t10.report.table import bytes_text, energy_text, optimality_text, time_text
 
 PAGE_FILE = "report.html"
 ANALYSER = (*LIBRARY, *SHARED, "lanes.js", "time.js", "operator.js", "tiles.js", "main.js")
@@ -124,7 +124,7 @@ def _report_facts(report: Report) -> tuple[tuple[str, str], ...]:
     engines = () if share is None else ((UTILISATION, f"{share:.1%} of the matrix engines' peak"),)
     energy = () if report.energy is None else (("modelled energy", energy_text(report.energy)),)
     return (
-        ("modelled time", milliseconds_text(report.total_milliseconds)),
+        ("modelled time", time_text(report)),
         ("modelled cycles", f"{report.total_cycles:,}"),
         *timed,
         *energy,
