@@ -194,6 +194,26 @@ def test_memory_by_purpose_adds_up_to_what_is_in_use() -> None:
         assert tuple(peaks) == step_peaks(plan)
 
 
+def test_the_capacity_is_said_where_its_line_is_off_the_scale() -> None:
+    said = "Model.capacityText(Model.memoryScale(most, capacity), capacity)"
+    assert in_page(said, most=500, capacity=1000) == "the red line is the capacity"
+    off = "the capacity, 624.0 KiB, is off this scale"
+    assert in_page(said, most=1000, capacity=624 * 1024) == off
+    assert in_page("Model.memoryScale(most, capacity)", most=0, capacity=1000) > 0
+
+
+def test_long_names_wrap_in_tables_and_numbers_stand_at_the_right() -> None:
+    classes = in_page("values.map(Model.cellClass)", values=["MatMul", "a/" * 75, 7])
+    assert classes == ["", "long", "number"]
+    style = (ASSETS / "page.css").read_text(encoding="utf-8")
+    assert re.search(r"td\.long \{ white-space: normal;", style)
+
+
+def test_a_time_of_the_page_is_in_the_unit_of_its_rounded_number() -> None:
+    times = in_page("values.map(Model.timeText)", values=[2.5, 12.34, 999.96, 1500])
+    assert times == ["2.500 \u00b5s", "12.3 \u00b5s", "1.000 ms", "1.500 ms"]
+
+
 def test_no_point_of_a_front_beats_another() -> None:
     assert on_front([(3, 5), (1, 9), (2, 9), (3, 4), (4, 4), (5, 1)]) == ((1, 9), (3, 4), (5, 1))
 

@@ -49,7 +49,7 @@ RUN = """<h2>Time</h2>
 <p class="note" id="time-readout" role="status">Point at the chart to see what runs, and what a core holds.</p>
 <h2>Memory of a core</h2>
 <p class="note">Every core has the same buffers at the same addresses. Uncheck weights to see the rest closer;
-the red line is the capacity.</p>
+<span id="capacity-note">the red line is the capacity</span>.</p>
 <p class="bar"><select id="memory-form" aria-label="form"><option value="purpose">bytes by purpose</option>
 <option value="address">buffers by address</option></select><span class="bar" id="memory-purposes"></span></p>
 <div id="memory"></div>

@@ -274,6 +274,9 @@ const Model = {
   /** Return GB/s: bytes over all of the time. */
   meanRate: (bytes, cycles, hertz) => (cycles ? (bytes * hertz) / cycles / 1e9 : 0),
 
+  /** Return the class of a cell of a table: numbers stand at the right, long names wrap. */
+  cellClass: (value) => (typeof value === "number" ? "number" : String(value).length > 32 ? "long" : ""),
+
   things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,
 
   bytesText(n) {
@@ -283,8 +286,15 @@ const Model = {
     return `${Math.round(n)} B`;
   },
 
+  /** Return where the scale of a chart of memory ends: above the capacity, unless nothing would be seen then. */
+  memoryScale: (most, capacity) => (most > 0.4 * capacity ? Math.max(capacity, most) * 1.04 : Math.max(most, 1) * 1.15),
+
+  capacityText: (top, capacity) => (top >= capacity ? "the red line is the capacity"
+    : `the capacity, ${Model.bytesText(capacity)}, is off this scale`),
+
   timeText(microseconds) {
-    if (microseconds >= 1000) return `${(microseconds / 1000).toFixed(3)} ms`;
+    // As it is rounded: 999.96 is no 1000.0.
+    if (Math.round(microseconds * 10) >= 10000) return `${(microseconds / 1000).toFixed(3)} ms`;
     return `${microseconds.toFixed(microseconds < 10 ? 3 : 1)} µs`;
   },
 

@@ -24,7 +24,7 @@ function sortedTable(into, columns, rows, onSelect, sortBy = -1) {
   const isNumber = (i) => rows.length > 0 && typeof columns[i].value(rows[0]) === "number";
   const lines = rows.map((row, i) => {
     const line = make("tr", { tabindex: 0, onclick: () => onSelect(i), onkeydown: (e) => { if (e.key === "Enter") onSelect(i); } },
-      ...columns.map((column) => make("td", typeof column.value(row) === "number" ? { class: "number" } : {},
+      ...columns.map((column) => make("td", { class: Model.cellClass(column.value(row)) },
         column.link ? make("a", { href: column.link(row) }, column.value(row)) : column.text ? column.text(row) : String(column.value(row)))));
     return line;
   });

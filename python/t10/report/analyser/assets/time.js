@@ -57,8 +57,7 @@ function drawTime(data) {
     if (byId("memory-form").value === "address") {
       for (const [, purpose, at, size] of data.buffers) if (!hidden.has(purpose)) most = Math.max(most, at + size);
     } else for (const [, , m] of stretches) most = Math.max(most, Model.sum(shown.map((name) => data.purposes[name][m])));
-    most = Math.max(most, 1);
-    return most > 0.4 * data.capacity ? Math.max(data.capacity, most) * 1.04 : most * 1.15;
+    return Model.memoryScale(most, data.capacity);
   }
 
   function memory(ctx, u, x, y) {
@@ -128,6 +127,7 @@ function drawTime(data) {
 
   function draw() {
     charts.splice(0).forEach((each) => each.destroy());
+    byId("capacity-note").textContent = Model.capacityText(top(), data.capacity);
     const click = (time) => Selection.select(Model.operatorAt(begins, time));
     const lane = ["bytes in", "phases", "operators"];
     const wide = innerWidth < 600 ? 62 : 78;
