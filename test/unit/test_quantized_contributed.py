@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnxruntime import quantization
+from support.bounded import computed
 from support.engines import by_runtime, on_simulators
 
 import t10
@@ -182,3 +183,28 @@ def test_what_is_not_known_is_refused(node: Any, dtype: str | None, tmp_path: Pa
     path.write_bytes(model_of([node], {"x": x}, weights, {"y": TensorProto.UINT8}).SerializeToString())
     with pytest.raises(UnsupportedOpError, match=node.op_type):
         t10.compile(path, "test-16", dtype=dtype)
+
+
+@pytest.mark.parametrize("channels_last", [0, 1])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("QLinearGlobalAveragePool", {}),
+        ("QLinearAveragePool", {"kernel_shape": [2, 2]}),
+    ],
+)
+@pytest.mark.parametrize(("scale", "made"), [(0.05, 0.03), (0.1, 0.1), (0.02, 0.04), (0.5, 0.25)])
+def test_means_that_are_halves_are_rounded_as_onnx_runtime_does(
+    scale: float, made: float, operator: str, attributes: dict[str, Any], channels_last: int
+) -> None:
+    random = np.random.default_rng(2)
+    for kind, zero, moved in ((np.uint8, 128, 120), (np.int8, 3, -7)):
+        limits = np.iinfo(kind)
+        x = random.integers(limits.min, limits.max, (2, 8, 6, 8), kind, endpoint=True)
+        node = contributed(operator, "x s z t m", "y", channels_last=channels_last, **attributes)
+        weights = {"s": np.float32(scale), "t": np.float32(made), "z": kind(zero), "m": kind(moved)}
+        given = {name: np.array(value) for name, value in weights.items()}
+        model = model_of([node], {"x": x}, given, {"y": helper.np_dtype_to_tensor_dtype(x.dtype)})
+        np.testing.assert_array_equal(
+            computed(model, {"x": x})["y"].view(kind), by_runtime(model, {"x": x})["y"]
+        )

@@ -3,6 +3,8 @@
     QLinearAdd   y = saturate(round((a - za) * (sa / sy) + (b - zb) * (sb / sy)) + z)
     QLinearMul   y = saturate(round((a - za) * (b - zb) * (sa * sb / sy)) + z)
     QGemm        y = saturate(round((sum of (a - za) * (b - zb) + c) * (alpha * sa * sb / sy)) + z)
+    QLinearAveragePool        y = saturate(round(mean of (x - zx) * sx / sy + z))
+    QLinearGlobalAveragePool  y = saturate(round(sum of (x - zx) * (sx / (sy * n))) + z)
 
 Without a scale of its result, QGemm makes floats.
 """
@@ -108,16 +110,33 @@ def _scaled_product(
 def _pool(site: Site) -> bool:
     """Write a mean of integers; channels that are last go before the pixels and back."""
     rank, is_last = len(site.shape(0) or ()), bool(site.option("channels_last", 0))
-    if is_last and rank < 3:
+    if not site.input(4) or (is_last and rank < 3):
         return False
-    options = {name: value for name, value in site.options.items() if name != "channels_last"}
-    x = _centred(site, 0, 2)
+    is_global = site.node.op_type == "QLinearGlobalAveragePool"
+    x = _centred(site, 0, 2) if is_global else _real(site, 0)
     if is_last:
         x = site.transpose(x, (0, rank - 1, *range(1, rank - 1)))
-    mean = site.op(site.node.op_type.removeprefix("QLinear"), x, **options)
+    units = _global_mean(site, x) if is_global else _mean(site, x)
     if is_last:
-        mean = site.transpose(mean, (0, *range(2, rank), 1))
-    return _rounded(site, site.op("Mul", mean, site.op("Div", site.input(1), site.input(3))), 4)
+        units = site.transpose(units, (0, *range(2, rank), 1))
+    return _rounded(site, units, 4)
+
+
+def _mean(site: Site, x: str) -> str:
+    """Write round(mean / sy + z) - z: ONNX Runtime adds the zero point before it rounds."""
+    options = {name: value for name, value in site.options.items() if name != "channels_last"}
+    mean = site.op("AveragePool", x, **options)
+    zero = site.cast(site.input(4), KIND.FLOAT)
+    level = site.op("Add", site.op("Div", mean, site.input(3)), zero)
+    return site.op("Sub", site.op("Round", level), zero)
+
+
+def _global_mean(site: Site, x: str) -> str:
+    """Write sum * (sx / (sy * n)), as ONNX Runtime rounds; the sum of integers is the mean times n, rounded."""
+    extents = site.slice(site.op("Shape", x), 0, 2, 1 << 31)
+    n = site.cast(site.reduce("ReduceProd", extents, [0], keep=False), KIND.FLOAT)
+    total = site.op("Round", site.op("Mul", site.op("GlobalAveragePool", x), n))
+    return site.op("Mul", total, site.op("Div", site.input(1), site.op("Mul", site.input(3), n)))
 
 
 def _function(site: Site) -> bool:
