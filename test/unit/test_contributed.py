@@ -52,6 +52,11 @@ def test_activations(operator: str) -> None:
     agree(operator, inputs, "y", attributes=attributes)
 
 
+@pytest.mark.parametrize("upper", [0, 1])
+def test_triangles(upper: int) -> None:
+    agree("Trilu", {"x": Drawn(7).array(2, 4, 6)}, "y", attributes={"upper": upper})
+
+
 @pytest.mark.parametrize("seed", range(16))
 def test_fused_products(seed: int) -> None:
     draw = Drawn(seed)

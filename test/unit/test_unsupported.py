@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from t10.cli.entry import main
 from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.importer import import_proto
+from t10.frontend.unsupported import unsupported
 
 FLOAT = TensorProto.FLOAT
 node = helper.make_node
@@ -245,6 +246,33 @@ def test_nodes_of_fused_exports_say_how_to_export_without() -> None:
         [value("y", FLOAT, [3, 3])],
     )
     with pytest.raises(UnsupportedOpError, match="without the fusions of ONNX Runtime"):
+        import_proto(model, source="m")
+
+
+@pytest.mark.parametrize(
+    ("operator", "hint"),
+    [
+        ("Attention", "without the fusions"),
+        ("MatMulBnb4", "leave this operator out of the quantisation"),
+        ("DynamicQuantizeLSTM", "leave this operator out of the quantisation"),
+        ("Inverse", "ONNX has no such operator"),
+    ],
+)
+def test_operators_of_onnx_runtime_say_where_they_come_from(operator: str, hint: str) -> None:
+    of = node(operator, ["x"], ["y"], domain="com.microsoft")
+    assert hint in unsupported(of, "m", "is not read").hint
+
+
+def test_an_attention_that_rotates_says_so() -> None:
+    of = node("Attention", ["x", "w"], ["y"], domain="com.microsoft", num_heads=2, do_rotary=1)
+    model = _model(
+        [of],
+        [value("x", FLOAT, [1, 3, 8])],
+        [value("y", FLOAT, [1, 3, 8])],
+        w=np.eye(8, 24, dtype=np.float32),
+    )
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(UnsupportedOpError, match="Attention has do_rotary = 1"):
         import_proto(model, source="m")
 
 

@@ -46,6 +46,12 @@ def known_reason(node: Any, shapes: Mapping[str, Sequence[int]]) -> tuple[str, s
             f"has g_idx {inputs[4]!r} (expected weights in the order of their groups)",
             "quantise without reordering rows (GPTQ's desc_act or act_order off)",
         )
+    options = {attribute.name: attribute.i for attribute in node.attribute}
+    if node.op_type == "Attention" and options.get("do_rotary"):
+        return (
+            "has do_rotary = 1 (expected queries and keys that are not rotated)",
+            "rotate them with RotaryEmbedding before a MultiHeadAttention",
+        )
     mask = inputs.get(_MASKS.get(node.op_type, -1), "")
     if len(shapes.get(mask, ())) == 4:
         extents = "x".join(map(str, shapes[mask]))

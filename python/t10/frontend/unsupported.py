@@ -31,6 +31,51 @@ _ENDS_INFERENCE = frozenset(
 
 TEXT_HINT = "keep text on the host: give numbers to the model"
 _FUSED_HINT = "export without the fusions of ONNX Runtime (optimization level 0)"
+_QUANTISED_HINT = (
+    "leave this operator out of the quantisation, or quantise with QuantizeLinear and DequantizeLinear"
+)
+_OWN_HINT = "ONNX has no such operator: rewrite it with ONNX operators before the export"
+_FUSED = frozenset(
+    {
+        *(
+            "Attention",
+            "BiasAdd",
+            "BiasDropout",
+            "BiasGelu",
+            "BiasSoftmax",
+            "BiasSplitGelu",
+            "BitmaskBiasDropout",
+        ),
+        *(
+            "BitmaskDropout",
+            "DecoderAttention",
+            "DecoderMaskedMultiHeadAttention",
+            "DecoderMaskedSelfAttention",
+        ),
+        *(
+            "EmbedLayerNormalization",
+            "FastGelu",
+            "FusedConv",
+            "FusedGemm",
+            "FusedMatMul",
+            "FusedMatMulActivation",
+        ),
+        *("GatedRelativePositionBias", "Gelu", "GemmFastGelu", "GroupNorm", "LongformerAttention"),
+        *("MultiHeadAttention", "NhwcConv", "NhwcFusedConv", "NhwcMaxPool", "PackedAttention"),
+        *("PackedMultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QuickGelu"),
+        *(
+            "RelativePositionBias",
+            "RemovePadding",
+            "RestorePadding",
+            "SkipGroupNorm",
+            "SkipLayerNormalization",
+        ),
+        *("SkipSimplifiedLayerNormalization", "TransposeMatMul"),
+    }
+)
+"""Operators that ONNX Runtime's fusions make of others; exporters write the rest of its own."""
+_QUANTISED = ("DynamicQuantize", "MatMulBnb", "MatMulFpQ", "QGemm", "QLinear", "QMoE", "QOrdered")
+"""What names of operators begin with that quantisers write."""
 _DOMAIN_HINT = "define it as a function of the model, or rewrite it with ONNX operators before the export"
 _OPERATOR_HINT = "rewrite it with other ONNX operators before the export, or try another opset"
 
@@ -91,7 +136,8 @@ def title_of(node: Any) -> str:
 def hint_of(node: Any) -> str:
     """Return what helps where an operator is not supported."""
     if node.domain == "com.microsoft":
-        return _FUSED_HINT
+        is_quantised = node.op_type.startswith(_QUANTISED)
+        return _FUSED_HINT if node.op_type in _FUSED else _QUANTISED_HINT if is_quantised else _OWN_HINT
     if node.domain not in STANDARD_DOMAINS:
         return _DOMAIN_HINT
     if node.op_type.startswith(("String", "Regex", "Tfidf")):

@@ -287,4 +287,5 @@ RULES: dict[str, Rule] = {
     "SkipLayerNormalization": _skip_layer,
     "SkipSimplifiedLayerNormalization": _skip_simplified,
     "TransposeMatMul": _fused_matmul,
+    "Trilu": _standard,
 }

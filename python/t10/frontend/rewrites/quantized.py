@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from t10.errors import UnsupportedOpError
 from t10.frontend.read_names import names_read_by
 from t10.frontend.rewrites.site import KIND, Rule, Shape, Site
 
@@ -115,19 +114,13 @@ def _quantize(site: Site) -> bool:
 
 def _saturated(site: Site, quotient: str, zero: str, kind: int, output: str) -> None:
     """Write a rounded quotient, moved by a zero point, as an integer of a type that it may be out of the range of."""
-    if kind in _WORDS and not _is_dequantized(site, output):
-        raise UnsupportedOpError(
-            f"{site.node.op_type} makes {site.node.output[0]!r} of 16 bits (expected int8 or uint8)",
-            operator=site.node.name or site.stem,
-            hint="quantise to one of these, or let DequantizeLinear alone read it",
-        )
     rounded = site.op("Round", quotient)
     moved = site.op("Add", rounded, zero) if zero else rounded
     low, high = RANGES[kind]
     bounded = site.op("Max", moved, site.scalar(low, KIND.FLOAT))
     bounded = site.op("Min", bounded, site.scalar(high, KIND.FLOAT))
-    if kind in _WORDS:
-        # There are no conversions to words: the value has 32 bits.
+    if kind in _WORDS and _is_dequantized(site, output):
+        # What nothing else reads need not be narrow.
         site.cast(bounded, KIND.INT32, output=output)
         return
     # A float out of a signed byte's range has no meaning as one: the way there leads over i32.
