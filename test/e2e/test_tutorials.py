@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import subprocess
@@ -50,6 +51,13 @@ def test_a_tutorial_runs_as_it_stands(name: str, tmp_path: Path) -> None:
         printed = done.stdout
     for left in TUTORIALS[name]:
         assert (tmp_path / left).is_file()
+        if left.endswith(".csv"):
+            with (tmp_path / left).open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            # What is varied makes a difference, and what the page says of it is so.
+            assert [len({row[name] for row in rows}) for name in ("cycles", "used_bytes")] == [4, 4]
+            few, many_cores, much_memory, _ = (int(row["cycles"]) for row in rows)
+            assert much_memory < many_cores < few
     if (ROOT / ".git").exists():
         made = [path.name for path in tmp_path.iterdir() if path.name not in {"bin", "examples", "cache"}]
         # Folders that are not there are named with a slash.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,6 +19,9 @@ from t10.core.vertex_nest import Lie
 
 SHIFT, SUMS, RESULT = "the shift buffer", "the accumulators", "the result"
 NARROW = "outside the interleaved region (code without 16-byte loads)"
+CONFLICT = " share memory elements (bank conflicts)"
+MOST_PAIRS = 3
+"""How many pairs of operands that share memory elements are named."""
 PLACED_KINDS = ("compute", "shift", "reduce")
 """Kinds of cycles that depend on where operands lie."""
 
@@ -46,6 +49,21 @@ class Placed:
         }
 
 
+def _said(facts: Iterable[str]) -> Iterator[str]:
+    """Yield facts; of operands that share memory elements, all pairs in one."""
+    conflicts: list[str] = []
+    others: list[str] = []
+    for fact in facts:
+        (conflicts if fact.endswith(CONFLICT) else others).append(fact.removesuffix(CONFLICT))
+    if len(conflicts) == 1:
+        yield f"{conflicts[0]}{CONFLICT}"
+    elif conflicts:
+        more = len(conflicts) - MOST_PAIRS
+        named = ", ".join(conflicts[:MOST_PAIRS]) + (f", and {more} more" if more > 0 else "")
+        yield f"{len(conflicts)} pairs of operands{CONFLICT}: {named}"
+    yield from others
+
+
 def placement_reasons(placed: Placed, step: int, alone: Cycles) -> tuple[str, ...]:
     """Return why an operator takes longer where it was placed than `alone`, where nothing hinders the same plan."""
     scheduled = placed.plan.operators[step]
@@ -55,7 +73,7 @@ def placement_reasons(placed: Placed, step: int, alone: Cycles) -> tuple[str, ..
     facts = tuple(each for each in facts if placed.is_wide or NARROW not in each)
     if more <= 0 or not facts:
         return ()
-    return (f"where it was placed, {more:,} cycles more than alone: {'; '.join(facts)}",)
+    return (f"where it was placed, {more:,} cycles more than alone: {'; '.join(_said(facts))}",)
 
 
 def reasons_of_same_plans(a: Placed, b: Placed) -> dict[str, tuple[str, ...]]:
@@ -68,8 +86,8 @@ def reasons_of_same_plans(a: Placed, b: Placed) -> dict[str, tuple[str, ...]]:
         if first.active.cycles == second.active.cycles or _cuts(first) != _cuts(second):
             continue
         here, there = (each.get(spec.name, ()) for each in facts)
-        placed = [f"in A {each}" for each in here if each not in there]
-        placed += [f"in B {each}" for each in there if each not in here]
+        placed = [f"in A {each}" for each in _said(each for each in here if each not in there)]
+        placed += [f"in B {each}" for each in _said(each for each in there if each not in here)]
         cycles = [[getattr(each.active.cycles, kind) for kind in PLACED_KINDS] for each in (first, second)]
         found[spec.name] = (*_arrivals(spec, first, second), *(placed if cycles[0] != cycles[1] else ()))
     return found
@@ -122,4 +140,10 @@ def _facts(
 def _conflicts(lie: Lie, names: Sequence[str]) -> Iterator[str]:
     for i, j in combinations(range(len(names)), 2):
         if (i, j) not in lie.apart and names[i] != names[j]:
-            yield f"{names[i]} and {names[j]} share memory elements (bank conflicts)"
+            first, second = sorted((names[i], names[j]), key=_order)
+            yield f"{first} and {second}{CONFLICT}"
+
+
+def _order(name: str) -> tuple[bool, str]:
+    """Return a key by which a pair of operands is named one way in all steps: names of the model first."""
+    return name in (SHIFT, SUMS, RESULT), name
