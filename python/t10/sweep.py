@@ -42,6 +42,13 @@ MOST_CHIPS = 10_000
 RANGE, STEPS = "..", ":"
 NO_CHIP, TOO_LARGE = "no such chip", "does not fit"
 """Why a point has no numbers: how its reason begins."""
+SHOWN_UNITS = {
+    "_bytes": ("GiB", "MiB", "KiB"),
+    "_hz": ("GHz", "MHz", "kHz"),
+    "_per_second": ("TB/s", "GB/s", "MB/s"),
+    BANDWIDTH_KEY: ("TB/s", "GB/s", "MB/s"),
+}
+"""Units that a table shows, by the end of a field's name, largest first."""
 Setting = tuple[tuple[str, str], ...]
 """Fields that differ and their values, as text."""
 
@@ -179,6 +186,27 @@ def number(text: str, field: str) -> float:
     is_rate = field == BANDWIDTH_KEY or field.endswith("_per_second")
     read = bytes_per_second if is_rate else hertz if field.endswith("_hz") else n_bytes
     return float(str(read(text.strip())))
+
+
+def with_unit(field: str, value: str) -> str:
+    """Return a value as a reader of a table wants it: as it was written, numbers of a range with their unit."""
+    kinds = {
+        "_bytes": ("GiB", "MiB", "KiB"),
+        "_hz": ("GHz", "MHz", "kHz"),
+        "_per_second": ("TB/s", "GB/s", "MB/s"),
+    }
+    units = kinds["_per_second"] if field == BANDWIDTH_KEY else ()
+    units = next((each for end, each in kinds.items() if field.endswith(end)), units)
+    if _has_unit(value):
+        return value
+    given = number(value, field)
+    for unit in units:
+        scaled = given / number(f"1 {unit}", field)
+        # Few digits, and the same number.
+        text = f"{scaled:.9g} {unit}"
+        if scaled >= 1 and number(text, field) == given:
+            return text
+    return value
 
 
 def settings_of(varied: Sequence[Varied]) -> list[Setting]:

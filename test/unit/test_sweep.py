@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,7 @@ from t10.errors import InputError
 from t10.report.rates import peak_macs
 from t10.report.sweep import sweep_plot
 from t10.staged import compile_stages
-from t10.sweep import Point, chips_of, parse_varied, sweep
+from t10.sweep import Point, chips_of, parse_varied, sweep, with_unit
 
 MODEL = Path(__file__).resolve().parents[2] / "examples/models/conv.onnx"
 BASE = load_chip("test-4")
@@ -83,6 +84,37 @@ def test_values_are_listed_doubled_or_evenly_apart(text: str, values: tuple[str,
 def test_what_cannot_be_varied_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_varied(text, BASE)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("sram_bytes", "8192", "8 KiB"),
+        ("sram_bytes", "1572864", "1.5 MiB"),
+        ("sram_bytes", "8KiB", "8KiB"),
+        ("sram_bytes", "1000", "1000"),
+        ("clock_hz", "1000000000", "1 GHz"),
+        ("clock_hz", "1328125000", "1.328125 GHz"),
+        ("hbm_bandwidth", "2000000000000", "2 TB/s"),
+        ("levels.chip.link_bytes_per_second", "1500000000", "1.5 GB/s"),
+        ("n_cores", "1024", "1024"),
+        ("exchange_bytes_per_cycle", "3.5", "3.5"),
+        ("execution", "overlapped", "overlapped"),
+    ],
+)
+def test_values_of_a_range_are_shown_with_units(field: str, value: str, shown: str) -> None:
+    assert with_unit(field, value) == shown
+
+
+def test_the_table_has_units_and_a_decimal_of_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(MODEL), "--chip", "test-4", "--no-cache", "-o", str(tmp_path)]
+    assert main([*words, "--vary", "sram_bytes=312KiB..624KiB", "--vary", "clock_hz=1GHz"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"312 KiB +\| +1GHz .*\| +[0-9]+\.[0-9] \|", shown)
+    rows = (tmp_path / "sweep.csv").read_text().splitlines()
+    assert rows[1].startswith("319488,1GHz,")
 
 
 def test_chips_are_made_for_every_combination() -> None:

@@ -149,6 +149,6 @@ def _line(case: _Case, found: Compared, first: Compared) -> tuple[str, ...]:
         ratio,
         f"{found.transfer_cycles / max(found.cycles, 1):.0%}",
         share_text(found.utilisation),
-        f"{found.peak_bytes / 1024:.0f}",
+        f"{found.peak_bytes / 1024:.1f}",
         f"{found.rotating} of {found.n_operators}",
     )

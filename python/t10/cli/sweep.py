@@ -19,7 +19,17 @@ from t10.report.columns import Column, FittedTable
 from t10.report.rates import MEAN_RATE, OF_PEAK
 from t10.report.sweep import sweep_plot
 from t10.report.table import joules_text, share_text
-from t10.sweep import Point, Setting, chips_of, csv_text, parse_varied, refused_point, settings_of, sweep
+from t10.sweep import (
+    Point,
+    Setting,
+    chips_of,
+    csv_text,
+    parse_varied,
+    refused_point,
+    settings_of,
+    sweep,
+    with_unit,
+)
 
 POINTS_FILE, TABLE_FILE, PLOT_FILE = "points.jsonl", "sweep.csv", "sweep.svg"
 MOST_REASONS = 8
@@ -114,7 +124,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
         *named, *staged, "\u00b5s", "cycles", "moves", MEAN_RATE, OF_PEAK, "KiB/core", "gap", *energy
     )
     for point in points:
-        values = [value for _, value in point.setting]
+        values = [with_unit(field, value) for field, value in point.setting]
         if point.reason:
             table.add_row(*values, point.reason.partition(":")[0])
             continue
@@ -126,7 +136,7 @@ def _table(points: Sequence[Point], *, in_stages: bool) -> FittedTable:
             f"{point.moved_share:.0%}",
             f"{point.mean_gbytes_per_second_in:.2f}",
             share_text(point.utilisation),
-            f"{point.used_bytes / 1024:.0f}",
+            f"{point.used_bytes / 1024:.1f}",
             f"{point.gap:.2%}",
             *((joules_text(point.joules or 0.0),) if has_energy else ()),
         )
