@@ -208,12 +208,33 @@ def test_an_entry_that_is_not_there_is_refused() -> None:
 def test_a_stack_of_its_own_is_added_to_the_most_of_what_is_called() -> None:
     caller = ".section .text.f\nf: call $lr, g\ncall $lr, h\nbr $lr\nDEF_STACK_SIZE_OWN (8 + 8) f\n"
     called = (
-        ".globl g, h\n.section .text.g\ng: br $lr\n.section .text.h\nh: call $lr, h\nbr $lr\n"
+        ".globl g, h\n.section .text.g\ng: br $lr\n.section .text.h\nh: br $lr\n"
         "DEF_STACK_USAGE 24, .text.g\nDEF_STACK_SIZE_OWN 4 h\n"
     )
     assert linked(caller, called).stack_bytes == {"f": 16 + 24, "g": 24, "h": 4}
     with pytest.raises(AssemblyError, match="f takes 16 bytes of stack, and before 8"):
         linked("f: br $lr\nDEF_STACK_USAGE 8, f\n", "DEF_STACK_USAGE 16, f\n")
+
+
+def test_functions_of_a_section_call_what_stands_behind_their_label() -> None:
+    text = (
+        "f: call $lr, g\nbr $lr\ng: call $lr, h\nbr $lr\nh: br $lr\nDEF_STACK_SIZE_OWN 16 f\n"
+        "DEF_STACK_SIZE_OWN 8 g\nDEF_STACK_SIZE_OWN 4 h\n"
+    )
+    assert linked(text).stack_bytes == {"f": 28, "g": 12, "h": 4}
+
+
+def test_a_cycle_of_calls_has_no_stack_unless_one_is_stated() -> None:
+    caller = ".section .text.f\nf: call $lr, g\nbr $lr\nDEF_STACK_SIZE_OWN 16 f\n.globl f\n"
+    called = ".section .text.g\n.globl g\ng: call $lr, f\nbr $lr\nDEF_STACK_SIZE_OWN 8 g\n"
+    with pytest.raises(
+        AssemblyError, match=r"a\.S:4:1: .* no stack is known: f -> g -> f; .* DEF_STACK_USAGE"
+    ):
+        linked(caller, called)
+    with pytest.raises(AssemblyError, match="no stack is known: f -> f;"):
+        linked("f: call $lr, f\nbr $lr\nDEF_STACK_SIZE_OWN 16 f\n")
+    stated = called.replace("DEF_STACK_SIZE_OWN 8 g", "DEF_STACK_USAGE 80, g")
+    assert linked(caller, stated).stack_bytes == {"f": 96, "g": 80}
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

@@ -192,25 +192,45 @@ def _totals(units: Sequence[Unit], stacks: Mapping[str, int], reporter: Reporter
     """Return the stack of functions that state only their own: that, and the most of what they call (`call`)."""
     own: dict[str, int] = {}
     calls: dict[str, set[str]] = {}
+    lines: dict[str, Line] = {}
     for unit in units:
-        places = unit.output.symbols.places()
-        called: dict[int, set[str]] = {}
-        for fixup in unit.output.fixups:
-            if fixup.parsed.mnemonic == "call":
-                called.setdefault(fixup.section.index, set()).update(node.name for _, node in fixup.nodes)
         _add_stacks(own, unit, unit.output.own_stacks, reporter)
-        calls |= {
-            name: called.get(places[name].section, set())
-            for name, _, _ in unit.output.own_stacks
-            if name in places
-        }
+        calls |= _calls(unit)
+        lines |= {name: line for name, _, line in unit.output.own_stacks}
+    known = dict(stacks)
 
     def total(name: str, callers: tuple[str, ...]) -> int:
-        if name not in own or name in callers:
-            return stacks.get(name, 0)
-        return own[name] + max((total(each, (*callers, name)) for each in calls.get(name, ())), default=0)
+        if name in callers:
+            cycle = " -> ".join((*callers[callers.index(name) :], name))
+            reporter.report(
+                lines[name],
+                f"calls are recursive, so that no stack is known: {cycle}; state one by DEF_STACK_USAGE",
+                0,
+            )
+            return 0
+        if name not in known:
+            called = sorted(calls.get(name, ())) if name in own else []
+            known[name] = own.get(name, 0) + max(
+                (total(each, (*callers, name)) for each in called), default=0
+            )
+        return known[name]
 
     return {name: total(name, ()) for name in own if name not in stacks}
+
+
+def _calls(unit: Unit) -> dict[str, set[str]]:
+    """Return by function that states a stack what it calls: from its label to the next such label of its section."""
+    places = unit.output.symbols.places()
+    entries = (*unit.output.stacks, *unit.output.own_stacks)
+    begins = {(places[name].section, places[name].offset, name) for name, _, _ in entries if name in places}
+    calls: dict[str, set[str]] = {}
+    for fixup in unit.output.fixups:
+        if fixup.parsed.mnemonic == "call" and fixup.section.is_needed:
+            at = fixup.section.index, WORD_BYTES * fixup.index
+            before = [each for each in begins if each[0] == at[0] and each[:2] <= at]
+            for name in (each[2] for each in before if each[:2] == max(before)[:2]):
+                calls.setdefault(name, set()).update(node.name for _, node in fixup.nodes)
+    return calls
 
 
 def _check_repeat(site: RepeatSite, base: int, reporter: Reporter) -> None:
