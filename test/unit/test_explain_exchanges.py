@@ -80,10 +80,31 @@ def test_only_one_operator_is_shown_with_every_line() -> None:
 
 def test_a_copy_inside_tiles_says_what_it_copies_and_where_its_cycles_are() -> None:
     made = program([run(t, t, 32, 2) for t in range(3)])
-    copied = replace(made.copies[0], kind="copy_out", received_bytes=0, cycles=0)
-    assert list(exchange_lines(replace(made, copies=(copied,))))[2] == (
-        "shift:x: copy_out of mix, 6 times, cycles counted with its shift; a tile copies 64 bytes of its own at most"
+    copied = replace(made.copies[0], name="out", kind="copy_out", received_bytes=0, cycles=0)
+    assert _lines_of_both(made, copied)[-3] == (
+        "out: copy_out of mix, once, cycles counted with shift:x; a tile copies 64 bytes of its own at most"
     )
+
+
+def _lines_of_both(made: DeviceProgram, second: Copy) -> list[str]:
+    """Return the lines of a program that makes its exchange, and then another one."""
+    steps = (*made.operators[0].steps, Exchange(second.name))
+    both = replace(made, copies=(*made.copies, second), operators=(OperatorProgram("mix", steps),))
+    return list(exchange_lines(both))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("reduce", "cycles counted with first"), ("relayout", "0 modelled cycles each")],
+)
+def test_an_exchange_that_shares_the_time_of_an_earlier_one_names_it(kind: str, said: str) -> None:
+    made = program([run(0, 1)])
+    first = replace(made.copies[0], name="first", kind=kind)
+    once = replace(made, copies=(first,), operators=(OperatorProgram("mix", (Exchange("first"),)),))
+    lines = _lines_of_both(once, replace(first, name="second", cycles=0))
+    assert lines[-3] == f"second: {kind} of mix, once, {said}; a tile receives 32 bytes at most"
+    alone = replace(once, copies=(replace(first, cycles=0),))
+    assert ", 0 modelled cycles each;" in list(exchange_lines(alone))[2]
 
 
 def test_the_command_takes_neither_a_picture_nor_json(

@@ -64,5 +64,5 @@ def _explain_exchanges(folder: Folder, executable: Executable, arguments: Argume
     program = read_program(program_of(folder, has_engines=False), executable.chip)
     console = stdout(quiet=arguments.quiet)
     for line in exchange_lines(program, arguments.operator):
-        say(console, line)
+        say_folded(console, Text(line))
     return 0

@@ -9,6 +9,8 @@ from t10.report.table import count_text
 
 MOST_LINES = 12
 """Lines of one exchange, unless all are asked for."""
+COUNTED_WITH = {"shift": "shift", "copy_out": "shift", "reduce": "reduce"}
+"""Kinds of exchanges that may have no cycles of their own, because they share the time of an earlier one of a kind."""
 
 Pair = tuple[int, int]
 
@@ -24,13 +26,18 @@ def exchange_lines(program: DeviceProgram, operator: str | None = None) -> Itera
         yield f"{operator} has no exchanges."
         return
     yield "A line: tiles that receive from tiles that send, in order: bytes, source variable + offset -> target offset."
+    counted: dict[tuple[str, str], str] = {}
     for name, count in counts.items():
         copy = copies[name]
+        kind = COUNTED_WITH.get(copy.kind, copy.kind)
+        if copy.cycles:
+            counted[copy.operator, copy.kind] = name
         if operator not in (None, copy.operator):
             continue
+        costs = _costs(copy, patterns[copy.pattern], counted.get((copy.operator, kind)))
         times = "once" if count == 1 else f"{count:,} times"
         yield ""
-        yield f"{name}: {copy.kind} of {copy.operator}, {times}, {_costs(copy, patterns[copy.pattern])}"
+        yield f"{name}: {copy.kind} of {copy.operator}, {times}, {costs}"
         yield f"  {', '.join(copy.sources) or 'constants'} -> {copy.target}, {copy.dtype}"
         lines = list(_pattern_lines(copy, patterns[copy.pattern]))
         shown = lines if operator is not None else lines[:MOST_LINES]
@@ -39,11 +46,11 @@ def exchange_lines(program: DeviceProgram, operator: str | None = None) -> Itera
             yield f"  ... {count_text(len(lines) - len(shown), 'more line')}: --op {copy.operator}"
 
 
-def _costs(copy: Copy, pattern: Pattern) -> str:
-    """Return what an exchange costs and moves; a copy inside tiles has its cycles with the shift that it ends."""
-    is_counted_elsewhere = copy.cycles == 0 and copy.kind in ("shift", "copy_out")
+def _costs(copy: Copy, pattern: Pattern, counted: str | None) -> str:
+    """Return what an exchange costs and moves; one without cycles may have them with one that was `counted` before."""
+    is_counted_elsewhere = copy.cycles == 0 and counted is not None and copy.kind in COUNTED_WITH
     cycles = (
-        "cycles counted with its shift" if is_counted_elsewhere else f"{copy.cycles:,} modelled cycles each"
+        f"cycles counted with {counted}" if is_counted_elsewhere else f"{copy.cycles:,} modelled cycles each"
     )
     if copy.received_bytes:
         return f"{cycles}; a tile receives {copy.received_bytes:,} bytes at most"
