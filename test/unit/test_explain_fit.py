@@ -148,13 +148,23 @@ def test_the_smallest_plan_and_a_smaller_batch_are_tried() -> None:
 
 
 def test_other_chips_are_listed_with_the_memory_that_they_have() -> None:
-    lines = explained(LAYERS, chip_with(200_000)).details
+    own = chip_with(200_000)
+    lines = explained(LAYERS, own).details
     chips = [line for line in lines if line.startswith("  --chip ")]
-    assert len(chips) > 3
+    assert 0 < len(chips) <= 3
+    assert all(line.endswith(" fits") for line in chips)
     for line in chips:
         name = line.split()[1].removesuffix(":")
         assert f" of {load_chip(name).sram_bytes:,} bytes, " in line
     assert not any(" of 200,000" in line for line in lines)
+    # Chips for tests help those alone that use one, and the nearest chips come first.
+    assert chips[0].startswith("  --chip test-")
+    others = explained(LAYERS, own.model_copy(update={"name": "mine"})).details
+    names = [line.split()[1].removesuffix(":") for line in others if line.startswith("  --chip ")]
+    assert names
+    assert not any(name.startswith("test-") for name in names)
+    totals = [load_chip(name).n_cores * load_chip(name).capacity_bytes for name in names]
+    assert totals == sorted(totals)
 
 
 @pytest.mark.slow

@@ -23,6 +23,9 @@ from t10.plan.search.operator import least_plan
 SMALL_SHIFT_BUFFER_BYTES = 1024
 MORE_CORES = (2, 4)
 LEAST_BATCH = 1
+MOST_CHIPS = 3
+OF_TESTS = "test-"
+"""How the names of bundled chips begin that are for tests."""
 NOTABLE = 0.99
 """A model that has a few wide floats does not shrink noticeably without them."""
 WIDE_FLOATS = ("f32", "f64")
@@ -126,15 +129,29 @@ def _more_cores(case: Case) -> Iterator[Remedy]:
 
 
 def _other_chips(case: Case) -> Iterator[Remedy]:
-    """Other bundled chips that are larger altogether."""
-    own = case.chip.n_cores * case.chip.capacity_bytes
-    for name in bundled_chips():
-        chip = load_chip(name)
-        if name == case.chip.name or chip.n_cores * chip.capacity_bytes <= own:
-            continue
+    """The smallest bundled chips on which the model fits, or the largest chips if it fits on none.
+
+    Chips for tests are no remedy, except for another of them.
+    """
+    own = _total_bytes(case.chip)
+    known = [load_chip(name) for name in bundled_chips()]
+    if not case.chip.name.startswith(OF_TESTS):
+        known = [chip for chip in known if not chip.name.startswith(OF_TESTS)]
+    larger = [chip for chip in known if chip.name != case.chip.name and _total_bytes(chip) > own]
+    fitting: list[Remedy] = []
+    others: list[Remedy] = []
+    for chip in sorted(larger, key=lambda chip: (_total_bytes(chip), chip.name)):
         # What is pinned for one chip may be no plan of another.
-        with suppress(VerifyError):
-            yield Remedy(f"--chip {name}", _least(case, case.graph, chip), chip.sram_bytes)
+        with suppress(VerifyError, InfeasiblePlanError):
+            remedy = Remedy(f"--chip {chip.name}", _least(case, case.graph, chip), chip.sram_bytes)
+            (fitting if remedy.fits else others).append(remedy)
+        if len(fitting) == MOST_CHIPS:
+            break
+    yield from fitting or others[-MOST_CHIPS:]
+
+
+def _total_bytes(chip: ChipSpec) -> int:
+    return chip.n_cores * chip.capacity_bytes
 
 
 def _least(case: Case, graph: Graph, chip: ChipSpec) -> int:
