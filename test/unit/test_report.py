@@ -26,6 +26,7 @@ from t10.report.analyser.data import page_data
 from t10.report.analyser.page import page_text
 from t10.report.compare import totals
 from t10.report.page import write_page
+from t10.report.plots import new_figure, svg_text
 from t10.report.rates import MEAN_RATE
 from t10.report.table import (
     OPERATOR_COLUMNS,
@@ -54,6 +55,15 @@ def test_totals_are_sums_over_the_operators() -> None:
     assert (built.cycles.compute, built.cycles.shift, built.cycles.setup) == (290, 90, 30)
     assert built.total_milliseconds == pytest.approx(410 / CHIP.clock_hz * 1000, abs=1e-6)
     assert sum(op.share for op in built.operators) == pytest.approx(1, abs=1e-5)
+
+
+def test_names_that_the_font_of_plots_lacks_are_drawn_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    figure = new_figure(2, 2)
+    figure.add_subplot().set_title("\u30bd\u30d5\u30c8")
+    assert "\u30bd\u30d5\u30c8" in svg_text(figure)
+    assert [warning for warning in recwarn if "Glyph" in str(warning.message)] == []
 
 
 def test_a_time_is_rounded_once_when_it_is_shown() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import resources
@@ -139,9 +139,7 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
             raise InputError(f"chip {text}: field {field} is changed twice (expected once)", hint=HINT)
         own.add(field)
         if not equals or field not in known:
-            near = meant_field(field, known)
-            meant = f"(did you mean {near}{equals}{value}?)" if near else f"with a field of {listed(known)}"
-            raise InputError(f"chip {text}: found '{change}', expected FIELD=VALUE {meant}", hint=HINT)
+            raise InputError(f"chip {text}: {_wrong(change, known)}", hint=HINT)
         put(fields, field, value.strip())
     if CORES_KEY not in own and any(field.startswith(f"{LEVELS_KEY}.") for field in own):
         # Levels say how many there are.
@@ -149,6 +147,16 @@ def _changed(chip: ChipSpec, changes: str, text: str) -> ChipSpec:
     fields["name"] = f"{chip.name}{CHANGES_AFTER}{changes}"
     fields["description"] = f"based on {chip.name}"
     return _checked(fields, own, f"chip {text}", {})
+
+
+def _wrong(change: str, known: Sequence[str]) -> str:
+    """Return what is wrong with a change that has no value, or a field that no chip has."""
+    field, equals, value = change.partition("=")
+    near = meant_field(field.strip(), known)
+    meant = f"(did you mean {near}{equals}{value}?)" if near else f"with a field of {listed(known)}"
+    if equals and field.strip():
+        return f"found no field '{field.strip()}', expected FIELD=VALUE {meant}"
+    return f"found '{change}', expected FIELD=VALUE {meant}"
 
 
 def _check_sources(stated: object, source: str) -> None:

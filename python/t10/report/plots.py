@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import warnings
 from math import ceil
 from typing import Any
 
@@ -183,7 +184,10 @@ def new_figure(width_inches: float, height_inches: float) -> Any:
 def svg_text(figure: Any) -> str:
     """Return a figure as an `<svg>` element."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    with warnings.catch_warnings():
+        # The names are text in the picture, which the reader's fonts draw; these glyphs are only measured here.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = out.getvalue()
     return printable(text[text.index("<svg") :])
 
