@@ -15,6 +15,7 @@ from t10.core.guard import ended_clearly, parsing, reading
 from t10.core.streams import exit_code_of_output, hold_closed_streams, write_stdout
 from t10.core.trust.files import MODEL_BYTES, decoding, read_bytes
 from t10.errors import EXIT_INTERNAL, InputError, T10Error
+from t10.version import VERSION
 
 _HELP = """t10-translate: turn a module of the ipu dialect into text for the chip
 
@@ -27,6 +28,7 @@ usage: t10-translate --ipu-to-poplar|--ipu-to-asm|--ipu-to-codelets [FILE] [-o O
   -o OUT             write there instead of to standard output
   --weights FILE     values of the weights, for --ipu-to-poplar -o FOLDER: what t10-opt --save-weights wrote
   --no-weights       write a program without them: it asks for their values when it runs
+  --version          print the version and exit
   --help             print this text and exit
 
 FILE is what t10-opt --t10-lower-ipu writes, text or bytecode (default or -: standard input). Weights have no values in
@@ -53,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hold_closed_streams()
     words = sys.argv[1:] if arguments is None else list(arguments)
     command = _parsed(words)
-    asks_for_help = "--help" in words or "-h" in words
-    if isinstance(command, str) and not asks_for_help:
-        print(f"t10-translate: {command}; try 't10-translate --help'", file=sys.stderr)
+    answer = _answer(words)
+    if isinstance(command, str) and not answer:
+        print(f"t10-translate: error: {command}; try 't10-translate --help'", file=sys.stderr)
         return 1
     try:
         with ended_clearly("t10-translate"):
-            if asks_for_help or isinstance(command, str):
-                write_stdout(_HELP.encode("utf-8"))
+            if answer or isinstance(command, str):
+                write_stdout(answer.encode("utf-8"))
             else:
                 _translate(command)
     except T10Error as error:
@@ -75,6 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"t10-translate: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         return EXIT_INTERNAL
     return 0
+
+
+def _answer(words: Sequence[str]) -> str:
+    """Return the text for --help and --version, if asked for."""
+    if "--help" in words or "-h" in words:
+        return _HELP
+    return f"t10-translate {VERSION}\n" if "--version" in words else ""
 
 
 def _parsed(words: list[str]) -> _Command | str:

@@ -24,7 +24,7 @@
 // SHAPE-NEXT: func.func @main_graph(
 // SHAPE-NEXT: {{^}}                     ^{{$}}
 
-// TWICE: t10-opt: --shape is an option of the pipeline's t10-import, too: give it once
+// TWICE: t10-opt: error: --shape is an option of the pipeline's t10-import, too: give it once
 
 // DTYPE: error: --dtype is 'fp8' (expected fp16, bf16=f32, bf16=f16)
 

@@ -394,3 +394,20 @@ def test_a_reading_without_algorithm_1_is_refused(tmp_path: Path, capsys: pytest
     code, _, error = run(capsys, "compile", path, "-o", tmp_path / "out", "--reading", "literal")
     assert (code, error.count("\n")) == (2, 1)
     assert "--reconcile greedy" in error
+
+
+def test_lines_of_text_fit_the_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    folder = str(tmp_path / "out")
+    assert main(["compile", str(ROOT / "examples/models/mlp.onnx"), "--chip", "test-4", "-o", folder]) == 0
+    assert main(["verify", str(ROOT / "examples/models/mlp.onnx"), "--chip", "test-4"]) == 0
+    assert main(["explain", folder, "--exchange"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    begins = "program: ", "test-4: ", "reduce:", "A line: "
+    found = [n for n, line in enumerate(lines) if line.startswith(begins)]
+    assert len(found) >= 3
+    assert [lines[n] for n in found if len(lines[n]) > 60] == []
+    # The rest goes on below, indented.
+    assert any(lines[n + 1].startswith("  ") for n in found)

@@ -55,8 +55,8 @@ def add_asm(commands: Commands, common: argparse.ArgumentParser) -> None:
         dest="defines",
         action="append",
         type=_macro,
-        metavar="NAME=TEXT",
-        help="define a macro; repeatable",
+        metavar="NAME[=TEXT]",
+        help="define a macro, as 1 without a text; repeatable",
     )
     asm.add_argument(
         "-I",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from t10.artefact import MANIFEST_FILE, check_replaceable
 from t10.backend import PROGRAM_FOLDER, Lowered, lowered, write_program
 from t10.chip import ChipSpec
@@ -11,7 +13,7 @@ from t10.cli.inspect import print_statistics
 from t10.cli.options import bounds_of, chip_of, constants_of, partials_of, plan_options_of, shapes_of
 from t10.cli.prove import PROVED, prove
 from t10.cli.stages import check_stages, compile_to_folder
-from t10.cli.terminal import progress_bar, say, stdout
+from t10.cli.terminal import progress_bar, say, say_folded, stdout
 from t10.codelets.user import unused_codelets
 from t10.core.garbage import rare_collections
 from t10.driver import MODULE_FILE, PLAN_FILE, REPORT_FILE, WEIGHTS_FILE, Executable, Progress, compile
@@ -51,7 +53,7 @@ def run_compile(arguments: Arguments) -> int:
         say(console, PROVED)
     if made is not None:
         files.append(f"{PROGRAM_FOLDER}/")
-        say(console, _program_line(made))
+        say_folded(console, Text(_program_line(made)))
         unused = unused_codelets(arguments.codelets, [each.name for each in made.program.codelets])
         if unused:
             say(

@@ -26,7 +26,7 @@ from t10.cli.prove import PROVED, prove
 from t10.cli.run import planned_line
 from t10.cli.search import search
 from t10.cli.stages import Compiled, check_stages, compiled_stages, errors_of, graph_of, prove_stages
-from t10.cli.terminal import new_table, progress_bar, say, stdout
+from t10.cli.terminal import new_table, progress_bar, say, say_folded, stdout
 from t10.core.atomic import check_writable
 from t10.driver import Executable, Progress, checked_inputs, compile
 from t10.errors import InputError
@@ -305,7 +305,7 @@ def _tell(
     is_emitted = engine_names(arguments.engine)[0] == "iss"
     source = "instruction-set simulator" if is_emitted else executable.cost_model
     parts = [] if cycles is None else [_time(executable, cycles, source)]
-    say(console, f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}")
+    say_folded(console, Text(f"{executable.chip.name}: {'; '.join([*parts, _source(arguments)])}"))
     if cycles is not None and is_emitted and isinstance(executable, Executable):
         say(console, f"  {planned_line(executable, cycles)}")
     for trial in tried:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ended_clearly("t10-opt"):
             return _main(sys.argv[1:] if arguments is None else arguments)
     except UsageError as error:
-        print(f"t10-opt: {error}\nt10-opt: try 't10-opt --help'", file=sys.stderr)
+        print(f"t10-opt: error: {error}\nt10-opt: try 't10-opt --help'", file=sys.stderr)
         return EXIT_USAGE
     except T10Error as error:
         print(f"t10-opt: error: {error}", file=sys.stderr)
