@@ -20,8 +20,8 @@
 // CHECK: "name": "fc.weight", "dtype": "f32", "shape": [
 // NONE: t10-translate: error: 1 of 1 weights of the program have no values: fc.weight (t10-opt --save-weights=FILE.npz
 // TYPE: t10-translate: error: weight fc.weight is of type float16 (expected f32)
-// USAGE: t10-translate: --weights and --no-weights are for --ipu-to-poplar -o FOLDER
-// BOTH: t10-translate: --weights and --no-weights exclude each other
+// USAGE: t10-translate: error: --weights and --no-weights are for --ipu-to-poplar -o FOLDER
+// BOTH: t10-translate: error: --weights and --no-weights exclude each other
 // UNWRITTEN-NOT: module
 // UNWRITTEN: t10-opt: error: cannot write {{.*}}absent/w.npz: No such file or directory
 // SPLIT: --save-weights is for one module
