@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from threading import current_thread, main_thread
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +24,10 @@ settings.register_profile(
     "soak", deadline=None, max_examples=100_000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci")
+
+# A shell that runs tests in the background has them ignore SIGINT, and with them all programs that they start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and current_thread() is main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 ONE_SLOW_OF, MOST_CASES = 40, 3
