@@ -190,13 +190,7 @@ def number(text: str, field: str) -> float:
 
 def with_unit(field: str, value: str) -> str:
     """Return a value as a reader of a table wants it: as it was written, numbers of a range with their unit."""
-    kinds = {
-        "_bytes": ("GiB", "MiB", "KiB"),
-        "_hz": ("GHz", "MHz", "kHz"),
-        "_per_second": ("TB/s", "GB/s", "MB/s"),
-    }
-    units = kinds["_per_second"] if field == BANDWIDTH_KEY else ()
-    units = next((each for end, each in kinds.items() if field.endswith(end)), units)
+    units = next((each for end, each in SHOWN_UNITS.items() if field.endswith(end)), ())
     if _has_unit(value):
         return value
     given = number(value, field)

@@ -210,6 +210,9 @@ def test_text_needs_no_module_around_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 functions with a body") as caught:
         import_model(file)
     assert caught.value.location == f"{file}:5:1"
+    file.write_text(bare + bare.replace("main_graph", "other") + entry.replace("main_graph", "none_such"))
+    with pytest.raises(InputError, match="EntryPoint names @none_such, expected a function with a body"):
+        import_model(file)
 
 
 def test_a_weight_in_text_takes_memory_of_a_few_times_the_file(tmp_path: Path) -> None:

@@ -66,6 +66,14 @@ def test_all_that_know_chunks_agree(seed: int) -> None:
     assert expected == _batch_function.evaluate(formula, columns).tolist()
 
 
+def test_formulas_give_zero_where_nobody_takes_a_chunk() -> None:
+    formula = Formula(2, (), ((int(Opcode.CHUNK), 0, 1, 0),), 2)
+    table = np.array([[64, 0], [64, 2]], np.int64)
+    assert formula.evaluate(table).tolist() == [0, 32]
+    columns = np.ascontiguousarray(table.T, np.float64)
+    assert _batch_function.evaluate(formula, columns).tolist() == [0, 32]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_least_chunk_of_many_windows_is_below_all(seed: int) -> None:
     rng = Random(seed)

@@ -127,7 +127,7 @@ T10_INLINE void arithmetic(std::int32_t opcode, const Operand &a, const Operand 
     case kMax: return each(a, b, out, n, [](double x, double y) { return x > y ? x : y; });
     case kChunk:
       return each(a, b, out, n, [](double x, double y) {
-        return static_cast<double>(window_chunk(static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
+        return y < 1.0 ? 0.0 : static_cast<double>(window_chunk(static_cast<std::int64_t>(x), static_cast<std::int64_t>(y)));
       });
     case kNeg: return each(a, a, out, n, [](double x, double) { return -x; });
     case kAbs: return each(a, a, out, n, [](double x, double) { return x < 0.0 ? -x : x; });

@@ -46,7 +46,7 @@ class Opcode(IntEnum):
     MIN = 7
     MAX = 8
     CHUNK = 9
-    """Of integers: `core.chunks.window_chunk`."""
+    """Of integers: `core.chunks.window_chunk`; 0 where there are no parts."""
     NEG = 10
     ABS = 11
     FLOOR = 12
@@ -145,7 +145,8 @@ def _binary(function: Callable[[Floats, Floats], Floats]) -> OnColumns:
 
 
 def _chunks(a: Floats, b: Floats) -> Floats:
-    return window_chunk_many(a.astype(np.int64), b.astype(np.int64)).astype(np.float64)
+    chunks = window_chunk_many(a.astype(np.int64), np.maximum(b, 1).astype(np.int64))
+    return np.where(b >= 1, chunks, 0.0)
 
 
 def _unary(function: Callable[[Floats], Floats]) -> OnColumns:

@@ -69,6 +69,10 @@ def _named_entry(module: Any) -> str:
 def _entry(bodies: Mapping[str, Any], wanted: str) -> Any:
     if wanted in bodies:
         return bodies[wanted]
+    if wanted and len(bodies) > 1:
+        raise InputError(
+            f"onnx.EntryPoint names @{wanted}, expected a function with a body: {named(list(bodies.values()))}"
+        )
     called = {name for function in bodies.values() for name in _callees(function)}
     free = [function for name, function in bodies.items() if name not in called] or list(bodies.values())
     public = [function for function in free if not is_private(function)]
