@@ -6,6 +6,7 @@ tensors and accumulators are `f32` for floats (an f16 result is truncated by an 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from t10.core.dtypes import is_float
@@ -103,6 +104,20 @@ def matmul(
         body=product_body(dtype),
         acc_dtype=acc_dtype_of(dtype),
         epilogue=truncation(dtype),
+    )
+
+
+def matmul_in_blocks(m: int, n: int, k: int, dtype: str = "f16") -> OperatorSpec:
+    """Return a `matmul` whose sum walks blocks of the matrix engine: c[m, n] += a[m, k0, k1] * b[k0, n, k1]."""
+    block = 32 // (2 if dtype == "f16" else 4)
+    blocks = k // block
+    return replace(
+        matmul(m, n, k, dtype),
+        axes=(*parallel(m=m, n=n), *reduction(k0=blocks, k1=block)),
+        inputs=(
+            operand("a", "activation", dtype, (m, blocks, block), dims(0, 2, 3)),
+            operand("b", "weight", dtype, (blocks, n, block), dims(2, 1, 3)),
+        ),
     )
 
 

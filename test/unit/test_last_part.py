@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.random_cases import small_chip
-from support.specs import matmul, one_operator_graph
+from support.specs import matmul, matmul_in_blocks, one_operator_graph
 from test_random_prices import by_kind
 
 from t10.codelets.image import assembled
@@ -34,7 +35,7 @@ CHIP = small_chip(16)
 
 def planned(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...] | None = None) -> ModulePlan:
     """Return one operator under a plan, placed; nothing rotates unless `ft` says so."""
-    factors = ft or ((1, 1, 1),) * 3
+    factors = ft or ((1,) * len(f_op),) * 3
     plan = place(spec, f_op, factors, align_pace(spec, f_op, factors))
     assert plan is not None
     cost, graph = IpuCostModel(CHIP), one_operator_graph(spec)
@@ -43,14 +44,19 @@ def planned(spec: OperatorSpec, f_op: AxisSizes, ft: tuple[AxisSizes, ...] | Non
 
 
 @pytest.mark.parametrize(
-    ("k", "n_parts", "length", "is_padded"),
-    [(1024, 11, 96, False), (1000, 11, 96, True), (1024, 8, 128, False)],
+    ("spec", "n_parts", "length", "is_padded"),
+    [
+        (matmul(6, 16, 1024, "f16"), 11, 96, False),
+        (matmul(6, 16, 1000, "f16"), 11, 96, True),
+        (matmul(6, 16, 1024, "f16"), 8, 128, False),
+        (matmul_in_blocks(6, 16, 1024, "f16"), 11, 6, False),
+        (matmul_in_blocks(6, 16, 520, "f32"), 11, 6, False),
+    ],
 )
 def test_a_last_part_of_whole_blocks_is_shorter_and_not_filled_up(
-    k: int, n_parts: int, length: int, is_padded: bool
+    spec: OperatorSpec, n_parts: int, length: int, is_padded: bool
 ) -> None:
-    spec = matmul(6, 16, k, "f16")
-    module = planned(spec, (1, 1, n_parts))
+    module = planned(spec, (1, 1, n_parts, *(1 for _ in spec.axes[SUM + 1 :])))
     (scheduled,) = module.operators
     assert scheduled.active.plan.lengths[SUM] == length
     assert zero_padded_axes(spec, scheduled.active.plan) == ({SUM} if is_padded else set())
@@ -80,9 +86,12 @@ def test_a_dim_of_one_element_asks_for_no_padding() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
-def test_what_a_shorter_last_part_leaves_in_its_window_is_never_read(dtype: str) -> None:
-    spec = matmul(6, 16, 1024, dtype)
-    module, cost = planned(spec, (1, 1, 11)), IpuCostModel(CHIP)
+@pytest.mark.parametrize("product", [matmul, matmul_in_blocks])
+def test_what_a_shorter_last_part_leaves_in_its_window_is_never_read(
+    product: Callable[..., OperatorSpec], dtype: str
+) -> None:
+    spec = product(6, 16, 1024, dtype)
+    module, cost = planned(spec, (1, 1, 11, *(1 for _ in spec.axes[SUM + 1 :]))), IpuCostModel(CHIP)
     rng = np.random.default_rng(5)
     kind = np.float16 if dtype == "f16" else np.float32
     shapes = [tensor.shape for tensor in (*module.graph.inputs, *module.graph.weights)]

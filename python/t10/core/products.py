@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
+import numpy as np
+
+from t10.core.arrays import Bools, Ints
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import OperatorPlan
@@ -38,6 +40,12 @@ def block_axis(spec: OperatorSpec) -> int | None:
 
     It is the last one of both inputs, one stored so has the columns before it, and the other one the axis over blocks.
     """
+    axes = _block_axes(spec)
+    return None if axes is None else axes[1]
+
+
+def _block_axes(spec: OperatorSpec) -> tuple[int, int] | None:
+    """Return the axis over blocks of the matrix engine and the one along a block, see `block_axis`."""
     if len(spec.inputs) != 2 or spec.combine != "sum" or spec.selectors or not is_product(spec.body):
         return None
     ends = [[dim.axes for dim in operand.dims[-2:] if dim.is_simple] for operand in spec.inputs]
@@ -48,7 +56,7 @@ def block_axis(spec: OperatorSpec) -> int | None:
     is_block = n_bytes == BLOCK_BYTES and spec.axes[axis].kind == "reduction"
     is_cut = spec.axes[over].kind == "reduction" and spec.axes[column].kind == "parallel"
     others = [operand.axes for operand in spec.inputs if column in operand.axes]
-    return axis if is_block and is_cut and len(others) == 1 and over in others[0] else None
+    return (over, axis) if is_block and is_cut and len(others) == 1 and over in others[0] else None
 
 
 def hands_on_rounded(spec: OperatorSpec) -> bool:
@@ -107,16 +115,21 @@ def zero_padded_axes(spec: OperatorSpec, plan: OperatorPlan) -> frozenset[int]:
 
 def _is_last_short(spec: OperatorSpec, plan: OperatorPlan, axis: int) -> bool:
     """Return whether the last part along an axis, and no other, is shorter, by whole blocks."""
-    extent, length = spec.axes[axis].extent, plan.lengths[axis]
-    return (plan.f_op[axis] - 1) * length < extent and bool(ends_with_block(spec, extent, length))
+    is_last = (plan.f_op[axis] - 1) * plan.lengths[axis] < spec.axes[axis].extent
+    return is_last and bool(end_with_block(spec, np.array(plan.lengths))[axis])
 
 
-def ends_with_block(spec: OperatorSpec, extents: Any, lengths: Any) -> Any:
-    """Return whether the last parts of axes end with a whole block of the matrix engine: of numbers, or of arrays.
+def end_with_block(spec: OperatorSpec, lengths: Ints) -> Bools:
+    """Return, for lengths (..., axes) of parts, where the last part ends with a whole block of the matrix engine.
 
-    Sums that are rounded in the end may have other code where they are shorter: there the answer is no.
+    Along an axis over blocks all do. Sums that are rounded in the end may have other code where they are shorter: there
+    the answer is no.
     """
-    return (extents % lengths % BLOCK_ELEMENTS == 0) & (not hands_on_rounded(spec))
+    axes = _block_axes(spec)
+    blocks = np.full(len(spec.axes), BLOCK_ELEMENTS)
+    if axes is not None:
+        blocks[axes[0]] = 1
+    return (np.array(spec.extents) % lengths % blocks == 0) & (not hands_on_rounded(spec))
 
 
 def zero_addable_axes(spec: OperatorSpec) -> frozenset[int]:

@@ -26,7 +26,7 @@ from t10.core.neutral import neutral_value
 from t10.core.partial_sums import round_nest
 from t10.core.placed_costs import StepLies
 from t10.core.plan import OperatorPlan, final_positions
-from t10.core.products import cut_axes, ends_with_block, n_nest_operands
+from t10.core.products import cut_axes, end_with_block, n_nest_operands
 from t10.core.program import ReduceMode
 from t10.core.reduction import Round
 from t10.core.runs import epilogue_run_axes
@@ -315,7 +315,7 @@ def _rests(spec: OperatorSpec, boxes: Ints, windows: Ints, *, has_zeros: bool) -
     if zeros:
         is_zero = np.array([axis in zeros for axis in range(len(extents))])
         is_one_step = ((windows == boxes[:, None]) | ~_has_axes(spec)).all(axis=1)
-        is_cut = is_cut | (is_zero & is_one_step & ends_with_block(spec, extents, lengths))
+        is_cut = is_cut | (is_zero & is_one_step & end_with_block(spec, lengths))
     rests = extents % lengths
     return np.where(is_cut & (rests > 0), rests, boxes)
 
