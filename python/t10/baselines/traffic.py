@@ -10,7 +10,7 @@ import numpy as np
 from t10.baselines.tiles import Pieces
 from t10.chip import ChipSpec
 from t10.core.arrays import Ints
-from t10.core.loads import UNITS, Loads, MoveRates, core_loads, phase_loads
+from t10.core.loads import Loads, MoveRates, core_loads, phase_loads
 from t10.core.movement import LoadCosts
 from t10.cost import CostModel
 
@@ -93,12 +93,10 @@ def priced(
         port = max(int(sent.max()), int(taken.max()))
         if exchange == "unicast":
             port = max(_port(rows[moves], end, rates, chip.n_cores) for end in (1, 3))
-        loads = Loads(int(port), _cycles(units), _cycles(behind))
+        launched = np.vectorize(rates.launched, otypes=[np.int64])
+        done = int(np.where(behind > 0, np.maximum(sent, taken) + launched(behind), 0).max(initial=port))
+        loads = Loads(port, rates.launched(int(units.max())), done - port)
     return replace(phase, cycles=cost.move_cycles(loads))
-
-
-def _cycles(units: Ints) -> int:
-    return -(-int(units.max()) // UNITS)
 
 
 def _port(rows: Ints, end: int, rates: MoveRates, n_cores: int) -> int:

@@ -99,24 +99,29 @@ struct Work {
 class Scheduler {
  public:
   // Where transfers have `rounds`, those of earlier ones begin first.
-  Scheduler(const std::vector<Transfer> &transfers, std::int64_t n_tiles, const Cut &cut = {},
+  Scheduler(const std::vector<Transfer> &transfers, const std::vector<std::int64_t> &tails, const Cut &cut = {},
             const std::vector<std::int32_t> &rounds = NO_ROUNDS)
-      : transfers_(transfers), n_tiles_(n_tiles), cut_(cut), rounds_(rounds), until_(ports(n_tiles)),
-        left_(ports(n_tiles)), mask_(ports(n_tiles)) {
+      : transfers_(transfers), tails_(tails), n_tiles_(static_cast<std::int64_t>(tails.size())), cut_(cut),
+        rounds_(rounds), until_(ports(n_tiles_)), left_(ports(n_tiles_)), mask_(ports(n_tiles_)) {
     order();
     enter();
     for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
-    for (const std::int64_t left : left_) most_left_ = std::max(most_left_, left);
+    for (const std::int64_t left : left_) bound_ = std::max(bound_, left);
+    for (std::size_t port = 0; port < left_.size(); ++port) most_due_ = std::max(most_due_, due(port));
     job_bits_ = n_bits_of(static_cast<std::int64_t>(routes_.size()));
     cycle_bits_ = n_bits_of(longest_);
     // Jobs are numbered by their rounds: numbers alone decide.
-    key_bits_ = job_bits_ + (rounds_.empty() ? cycle_bits_ + n_bits_of(most_left_) : 0);
+    key_bits_ = job_bits_ + (rounds_.empty() ? cycle_bits_ + n_bits_of(most_due_) : 0);
   }
 
-  // Given up, with `limit` cycles, where it would take as many or more.
+  // No schedule is done sooner.
+  std::int64_t most_due() const { return most_due_; }
+
+  // Given up, done at `limit`, where it would be done no sooner.
   Schedule run(std::int64_t limit = NO_LIMIT) {
     Schedule result;
-    result.bound = most_left_;
+    result.bound = bound_;
+    result.done = *std::max_element(tails_.begin(), tails_.end());
     std::vector<std::int32_t> all(static_cast<std::size_t>(n_tiles_));
     std::iota(all.begin(), all.end(), 0);
     for (const std::int32_t tile : all) {
@@ -128,7 +133,7 @@ class Scheduler {
     std::int64_t now = 0;
     while (true) {
       if (is_late(now, fresh, limit)) {
-        result.cycles = limit;
+        result.done = limit;
         break;
       }
       start(now, fresh, result);
@@ -234,7 +239,7 @@ class Scheduler {
   // Whether a port that is free now has so much left that the schedule will not end before `limit`.
   bool is_late(std::int64_t now, const std::vector<std::int32_t> &fresh, std::int64_t limit) const {
     return limit < NO_LIMIT && std::any_of(fresh.begin(), fresh.end(), [&](std::int32_t tile) {
-             return now + std::max(left_[send(tile)], left_[receive(tile)]) >= limit;
+             return now + std::max(due(send(tile)), due(receive(tile))) >= limit;
            });
   }
 
@@ -283,16 +288,19 @@ class Scheduler {
     first_waiting_[port] = first;
   }
 
-  // Most that any port of a job has left to do.
-  std::int64_t most_left(std::size_t job) const {
+  // What a port has left to do, and its tile behind that.
+  std::int64_t due(std::size_t port) const { return left_[port] + tails_[port / 2]; }
+
+  // Most that is due of any port of a job.
+  std::int64_t most_due_of(std::size_t job) const {
     std::int64_t most = 0;
-    each_port(routes_[job], [&](std::size_t port) { most = std::max(most, left_[port]); });
+    each_port(routes_[job], [&](std::size_t port) { most = std::max(most, due(port)); });
     return most;
   }
 
-  // Smaller for what begins first: whose busiest port has most left to do, then the longest; its number goes behind.
+  // Smaller for what begins first: of whose ports most is due, then the longest; its number goes behind.
   std::uint64_t key(std::size_t job) const {
-    const auto less = static_cast<std::uint64_t>(most_left_ - most_left(job));
+    const auto less = static_cast<std::uint64_t>(most_due_ - most_due_of(job));
     const auto shorter = static_cast<std::uint64_t>(longest_ - routes_[job].next_cycles);
     return ((less << cycle_bits_) | shorter) << job_bits_;
   }
@@ -305,7 +313,7 @@ class Scheduler {
       return;
     }
     std::vector<std::tuple<std::int64_t, std::int64_t, std::uint64_t>> order;
-    for (const std::uint64_t i : found_) order.emplace_back(-most_left(i), -routes_[i].next_cycles, i);
+    for (const std::uint64_t i : found_) order.emplace_back(-most_due_of(i), -routes_[i].next_cycles, i);
     std::sort(order.begin(), order.end());
     std::transform(order.begin(), order.end(), found_.begin(), [](const auto &each) { return std::get<2>(each); });
   }
@@ -341,6 +349,11 @@ class Scheduler {
       left_[port] -= cycles;
       mask_[port] = 0;
     });
+    const auto note = [&](std::int32_t tile) {
+      result.done = std::max(result.done, end + tails_[static_cast<std::size_t>(tile)]);
+    };
+    note(route.source);
+    each_target(route, note);
     mask_[send(route.source)] = work.reads;
     for (std::size_t t = route.first_target; !writes_.empty() && t < route.end_target; ++t)
       mask_[receive(targets_[t])] = writes_[t];
@@ -351,6 +364,7 @@ class Scheduler {
   static constexpr int KEY_BITS = 64;
 
   const std::vector<Transfer> &transfers_;
+  const std::vector<std::int64_t> &tails_;
   std::int64_t n_tiles_;
   Cut cut_;
   const std::vector<std::int32_t> &rounds_;
@@ -367,7 +381,7 @@ class Scheduler {
   std::vector<std::int32_t> waiting_;
   // What can begin: keys, or numbers of jobs where those do not fit.
   std::vector<std::uint64_t> found_, spare_;
-  std::int64_t longest_ = 0, most_left_ = 0;
+  std::int64_t longest_ = 0, bound_ = 0, most_due_ = 0;
   int job_bits_ = 0, cycle_bits_ = 0, key_bits_ = 0;
   std::size_t n_done_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<End>> ends_;
@@ -400,15 +414,17 @@ std::vector<Transfer> taken_apart(const std::vector<Transfer> &transfers, std::i
 }
 
 bool is_good(const Schedule &schedule, std::int64_t bound) {
-  return schedule.cycles * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
+  return schedule.done * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
 }
 
 // Schedule transfers as they are, cut, or taken apart; `transfers` become those that were scheduled.
-Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
-  Schedule best = Scheduler(transfers, n_tiles).run();
-  const std::int64_t bound = best.bound;
+Schedule best_variant(std::vector<Transfer> &transfers, const std::vector<std::int64_t> &tails,
+                      std::int64_t fragment_cycles) {
+  Scheduler first(transfers, tails);
+  Schedule best = first.run();
+  const std::int64_t bound = best.bound, due = first.most_due(), n_tiles = static_cast<std::int64_t>(tails.size());
   const auto is_better = [&](Schedule found) {
-    if (found.cycles >= best.cycles) return false;
+    if (found.done >= best.done) return false;
     best = std::move(found);
     return true;
   };
@@ -416,15 +432,15 @@ Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_tiles, st
     std::size_t n_parts = 0;
     for (const Transfer &each : others) n_parts += static_cast<std::size_t>(cut.n_parts(each));
     if (n_parts == transfers.size() || n_parts > MOST_CUT) return false;
-    return is_better(Scheduler(others, n_tiles, cut).run(best.cycles));
+    return is_better(Scheduler(others, tails, cut).run(best.done));
   };
   const auto in_rounds = [&](const std::vector<Transfer> &others) {
-    if (is_good(best, bound)) return false;
+    if (is_good(best, due)) return false;
     const std::vector<std::int32_t> rounds = EdgeColours::of(others, n_tiles);
-    return !rounds.empty() && is_better(Scheduler(others, n_tiles, {}, rounds).run(best.cycles));
+    return !rounds.empty() && is_better(Scheduler(others, tails, {}, rounds).run(best.done));
   };
   in_rounds(transfers);
-  if (!is_good(best, bound)) {
+  if (!is_good(best, due)) {
     std::vector<Transfer> apart = taken_apart(transfers, n_tiles, bound);
     if (apart.size() > transfers.size()) {
       bool is_apart = attempt(apart, {});
@@ -433,20 +449,21 @@ Schedule best_variant(std::vector<Transfer> &transfers, std::int64_t n_tiles, st
     }
   }
   for (const std::int64_t cuts : CUTS)
-    if (!is_good(best, bound)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});
+    if (!is_good(best, due)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});
   best.bound = bound;
   return best;
 }
 
 }  // namespace
 
-Schedule best_schedule(std::vector<Transfer> &transfers, std::int64_t n_tiles, std::int64_t fragment_cycles) {
-  std::vector<Transfer> paired = with_pairs(transfers, n_tiles);
-  if (paired.empty()) return best_variant(transfers, n_tiles, fragment_cycles);
-  Schedule best = best_variant(paired, n_tiles, fragment_cycles);
-  if (best.cycles > busiest_port(transfers, n_tiles)) {
-    Schedule found = best_variant(transfers, n_tiles, fragment_cycles);
-    if (found.cycles < best.cycles) return found;
+Schedule best_schedule(std::vector<Transfer> &transfers, const std::vector<std::int64_t> &tails,
+                       std::int64_t fragment_cycles) {
+  std::vector<Transfer> paired = with_pairs(transfers, static_cast<std::int64_t>(tails.size()));
+  if (paired.empty()) return best_variant(transfers, tails, fragment_cycles);
+  Schedule best = best_variant(paired, tails, fragment_cycles);
+  if (best.done > Scheduler(transfers, tails).most_due()) {
+    Schedule found = best_variant(transfers, tails, fragment_cycles);
+    if (found.done < best.done) return found;
   }
   transfers = std::move(paired);
   return best;

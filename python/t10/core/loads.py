@@ -5,10 +5,12 @@
          gather_cycles                                   port_cycles           settle_cycles
 ```
 
-Each of the three is that of the core with most of it; transfers take no less than the busiest port, and where they are
-scheduled what they take. Bytes wanted by several cores are sent once; a core's bytes are
-cut wherever the set of cores that want them changes, and every piece costs its sender and its receivers a fragment.
-Pieces that are not whole words travel packed.
+Gathering takes as long as the core with most of it; transfers take no less than the busiest port, and where they are
+scheduled what they take. A core waits for others at the synchronisation only: its copies begin when its own transfers
+end, and `settle_cycles` are those from the last transfer's end until the last core is done.
+
+Bytes wanted by several cores are sent once; a core's bytes are cut wherever the set of cores that want them changes,
+and every piece costs its sender and its receivers a fragment. Pieces that are not whole words travel packed.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class MoveRates:
     `short_even` to `long_odd`: per byte gathered or scattered in pieces of less than two words and in longer ones, of
     even bytes or not. `row`: per row of copies that step evenly, per packed transfer gathered, per core that scatters.
     `ragged`: per end of a piece that is no word's end. `paired_bytes_per_cycle`: what cores 2k and 2k + 1 each receive
-    where both take the same in transfers of `least_paired_words` and more; 0: no more than others. `links`: those
-    between groups of cores, where there are any.
+    where both take the same in transfers of `least_paired_words` and more; 0: no more than others. `launch_cycles`:
+    before work inside a core begins. `links`: those between groups of cores, where there are any.
     """
 
     exchange_bytes: int
@@ -58,7 +60,12 @@ class MoveRates:
     ragged: int
     paired_bytes_per_cycle: int = 0
     least_paired_words: int = 0
+    launch_cycles: int = 0
     links: Links | None = None
+
+    def launched(self, units: int) -> int:
+        """Return the cycles of so much work inside a core, with its launch; 0 of none."""
+        return self.launch_cycles + -(-units // UNITS) if units else 0
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -69,10 +76,10 @@ class MoveRates:
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """Cycles of the busiest port, and of the most work inside any core before and behind the exchange.
+    """Cycles of the busiest port, of work inside cores before the exchange, and of what is left of it behind.
 
-    Of a phase that was scheduled, `port_cycles` are those until its last transfer ends. Where cores lie in groups, they
-    are no fewer than the busiest link needs, and include the latency of the longest way.
+    Launches are included. Of a phase that was scheduled, `port_cycles` are those until its last transfer ends. Where
+    cores lie in groups, they are no fewer than the busiest link needs, and include the latency of the longest way.
     """
 
     port_cycles: int = 0

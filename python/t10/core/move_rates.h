@@ -12,7 +12,7 @@ namespace t10 {
 
 constexpr std::int64_t kUnits = 256;  // work inside cores is counted in this part of a cycle
 constexpr std::int64_t kWordBytes = 4;
-constexpr std::size_t kRates = 16;
+constexpr std::size_t kRates = 17;
 
 // In the order of t10.core.loads.MoveRates.
 struct LoadRates {
@@ -26,6 +26,8 @@ struct LoadRates {
   std::int64_t row = 0, ragged = 0;
   // Bytes per cycle to both cores of a pair in transfers of so many words and more; 0: as to any others.
   std::int64_t paired_bytes_per_cycle = 0, least_paired_words = 0;
+  // Cycles before work inside a core begins.
+  std::int64_t launch_cycles = 0;
   // Numbers of t10.core.links.Links; none where all cores share one exchange.
   std::vector<std::int64_t> links;
 
@@ -35,7 +37,8 @@ struct LoadRates {
     links.assign(given.begin() + kRates, given.end());
     std::int64_t *const rates[kRates] = {&exchange_bytes, &exchange_cycles, &fragment_cycles, &largest_words, &copy_8, &copy_4,
                                          &copy_2, &copy_1, &short_even, &short_odd, &long_even, &long_odd, &row, &ragged,
-                                         &paired_bytes_per_cycle, &least_paired_words};
+                                         &paired_bytes_per_cycle, &least_paired_words,
+                                         &launch_cycles};
     for (std::size_t i = 0; i < kRates; ++i) *rates[i] = given[i];
     if (exchange_bytes < 1 || exchange_cycles < 1 || largest_words < 1)
       throw std::invalid_argument("LoadRates: bandwidths must be 1 or more");
@@ -80,6 +83,9 @@ struct LoadRates {
     return (n_bytes + paired_bytes_per_cycle - 1) / paired_bytes_per_cycle + fragments * fragment_cycles;
   }
 
+  // Cycles of so many units of work inside a core.
+  std::int64_t launched(std::int64_t units) const { return units > 0 ? launch_cycles + (units + kUnits - 1) / kUnits : 0; }
+
   // Bytes that pass a port in single words while `n` do in double words, no more.
   std::int64_t paired(std::int64_t n) const { return n * exchange_bytes / (paired_bytes_per_cycle * exchange_cycles); }
 
@@ -87,7 +93,8 @@ struct LoadRates {
   std::int64_t saved(std::int64_t n) const { return paired_transfer(n, 0) == 0 ? 0 : n - paired(n); }
 };
 
-// What the busiest core does: cycles of a port (of a phase that was scheduled: until the last transfer ends), and of work inside it before and behind the exchange.
+// Cycles of a phase: of work inside cores before the exchange; of the busiest port, or until the last transfer ends of a
+// phase that was scheduled; and from there until the last core is done, whose work begins when its own transfers end.
 struct Loads {
   std::int64_t port = 0, before = 0, behind = 0;
 };

@@ -46,9 +46,17 @@ class PhaseLoads : public PhaseGroups {
     land();
     send();
     scatter();
-    Loads result = largest();
-    if (is_scheduled && result.port > 0) result.port = scheduled();
-    if (!rates_.links.empty() && result.port > 0) result.port = passed(result.port);
+    std::vector<Int> tails(n_);
+    std::transform(behind_.begin(), behind_.end(), tails.begin(), [&](Int units) { return rates_.launched(units); });
+    Loads result = loads_of(busy(), tails);
+    if (result.port == 0) return result;
+    if (is_scheduled) {
+      const Schedule found = scheduled(tails);
+      result.port = found.cycles;
+      result.behind = found.done - found.cycles;
+    }
+    // What links hold up, they hold up of all cores.
+    if (!rates_.links.empty()) result.port = passed(result.port);
     return result;
   }
 
@@ -58,11 +66,11 @@ class PhaseLoads : public PhaseGroups {
     work_inside();
     senders_.assign(n_, {});
     for (std::size_t g = 0; g < groups_.size(); ++g) least_received(g);
-    Loads result = largest();
-    result.port /= rates_.exchange_bytes;
+    std::vector<Int> ends = busy(), tails(n_);
+    for (Int &end : ends) end /= rates_.exchange_bytes;
+    std::transform(behind_.begin(), behind_.end(), tails.begin(), [&](Int units) { return rates_.launched(units); });
     const Int paired = rates_.paired_bytes_per_cycle, sent = rates_.passing(sent_bytes);
-    result.port = std::max(result.port, paired > 0 ? std::min(sent, (sent_bytes + paired - 1) / paired) : sent);
-    return result;
+    return loads_of(ends, tails, paired > 0 ? std::min(sent, (sent_bytes + paired - 1) / paired) : sent);
   }
 
   // Of core `core`, once finished: units before and behind, and cycles of its ports.
@@ -416,8 +424,8 @@ class PhaseLoads : public PhaseGroups {
     return std::max(port, rates_.fragment_cycles + links.cycles()) + links.latency();
   }
 
-  // When the last transfer ends.
-  Int scheduled() const {
+  // When transfers take place.
+  Schedule scheduled(const std::vector<Int> &tails) const {
     std::vector<Transfer> list(transfers_.size());
     std::vector<std::pair<std::int32_t, std::uint64_t>> targets;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -442,7 +450,7 @@ class PhaseLoads : public PhaseGroups {
       each.cycles = draft.cycles;
       each.paired_cycles = draft.paired_cycles;
     }
-    return best_schedule(list, static_cast<Int>(n_), rates_.fragment_cycles).cycles;
+    return best_schedule(list, tails, rates_.fragment_cycles);
   }
 
   Int received_of(std::size_t core) const {
@@ -450,16 +458,19 @@ class PhaseLoads : public PhaseGroups {
     return group < 0 ? 0 : received_[static_cast<std::size_t>(group)] - own_received_[core];
   }
 
-  Loads largest() const {
-    Loads result;
-    for (std::size_t core = 0; core < n_; ++core) {
-      result.port = std::max({result.port, sent_[core], received_of(core)});
-      result.before = std::max(result.before, before_[core]);
-      result.behind = std::max(result.behind, behind_[core]);
-    }
-    result.before = (result.before + kUnits - 1) / kUnits;
-    result.behind = (result.behind + kUnits - 1) / kUnits;
+  // How long the busier port of every core is.
+  std::vector<Int> busy() const {
+    std::vector<Int> result(n_, 0);
+    for (std::size_t core = 0; core < n_; ++core) result[core] = std::max(sent_[core], received_of(core));
     return result;
+  }
+
+  // The loads where the last transfer of a core ends at its `ends` and the last of all at `least` or later.
+  Loads loads_of(const std::vector<Int> &ends, const std::vector<Int> &tails, Int least = 0) const {
+    const Int port = std::max(least, *std::max_element(ends.begin(), ends.end()));
+    Int done = port;
+    for (std::size_t core = 0; core < n_; ++core) done = std::max(done, ends[core] + tails[core]);
+    return {port, rates_.launched(*std::max_element(before_.begin(), before_.end())), done - port};
   }
 
   LoadRates rates_;

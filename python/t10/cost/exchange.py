@@ -37,6 +37,7 @@ def exchange_rates(chip: ChipSpec) -> MoveRates:
         ragged=UNITS * 4,
         paired_bytes_per_cycle=chip.pair_rate,
         least_paired_words=chip.least_paired_words,
+        launch_cycles=chip.copy_launch_cycles,
     )
 
 
@@ -53,10 +54,7 @@ def phase_cycles(chip: ChipSpec, loads: Loads, *, is_neighbour: bool = False, is
         latency = chip.latency_neighbour_cycles if is_neighbour else chip.latency_any_cycles
         total += chip.sync_cycles + chip.setup_cycles + latency
         total += loads.port_cycles - chip.fragment_cycles
-    for inside in (loads.gather_cycles, loads.settle_cycles):
-        if inside:
-            total += chip.copy_launch_cycles + inside
-    return total
+    return total + loads.gather_cycles + loads.settle_cycles
 
 
 def parts_cycles(
@@ -72,7 +70,8 @@ def parts_cycles(
 
     Arrays, or what records formulas; what is behind the last whole word of a part is scattered. A core whose memory
     elements are shared sends its `n_sent` parts while it takes nothing. It copies `n_own` parts of its own, one
-    or none. One core may take `fewer_bytes` a part. `n_paired` of the parts are taken by both cores of pairs.
+    or none. One core may take `fewer_bytes` a part, among the last ones. `n_paired` of the parts are taken by both
+    cores of pairs.
     """
     words = np.maximum(part_port_cycles(chip, n_bytes), part_port_cycles(chip, fewer_bytes))
     port = (n_parts + n_sent) * (words + chip.fragment_cycles) - chip.fragment_cycles
@@ -80,7 +79,7 @@ def parts_cycles(
         is_long = n_bytes >= chip.least_paired_words * WORD_BYTES
         saved = chip.port_cycles(n_bytes) + n_bytes // -chip.pair_rate
         port = port - n_paired * np.where(is_long, saved, 0)
-    inside = [_inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
+    inside = [inside_cycles(chip, each, n_parts, n_own) for each in (n_bytes, fewer_bytes)]
     return chip.sync_cycles + chip.setup_cycles + chip.latency_any_cycles + port + np.maximum(*inside)
 
 
@@ -101,7 +100,7 @@ def part_port_cycles(chip: ChipSpec, n_bytes: Any) -> Any:
     return words + chip.fragment_cycles * (-(-whole // largest_bytes) - 1)
 
 
-def _inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:
+def inside_cycles(chip: ChipSpec, n_bytes: Any, n_parts: Any, n_own: Any) -> Any:
     """Return the cycles in which a core scatters what is no whole word of parts and copies its own; 0 for nothing."""
     rates = exchange_rates(chip)
     ragged: Any = np.minimum(n_bytes % WORD_BYTES, 1)

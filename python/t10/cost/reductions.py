@@ -31,7 +31,14 @@ from t10.core.reduction import (
     slots_at_once,
 )
 from t10.core.tile import WIDE_BYTES
-from t10.cost.exchange import WORD_BYTES, exchange_rates, part_port_cycles, parts_cycles, phase_cycles
+from t10.cost.exchange import (
+    WORD_BYTES,
+    exchange_rates,
+    inside_cycles,
+    part_port_cycles,
+    parts_cycles,
+    phase_cycles,
+)
 from t10.cost.steps import Steps
 
 MOST_SCHEDULED = 1 << 13
@@ -168,9 +175,16 @@ def exchange_cycles(
 
 
 def _is_scheduled(chip: ChipSpec, one: Round, item_bytes: int, is_apart: bool, places: Places | None) -> bool:
-    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits."""
+    """Return whether transfers of a round are scheduled: where they take equally long, apart, none waits.
+
+    A core that scatters more than the others may be done before them: when its transfers end decides.
+    """
     sizes = one.widths[one.widths > 0] * item_bytes
-    is_even = part_port_cycles(chip, int(sizes.min())) <= part_port_cycles(chip, int(sizes.max()))
+    least, most = int(sizes.min()), int(sizes.max())
+    n_parts = one.n_parts - one.replaces
+    is_even = part_port_cycles(chip, least) <= part_port_cycles(chip, most) and (
+        inside_cycles(chip, least, n_parts, one.replaces) <= inside_cycles(chip, most, n_parts, one.replaces)
+    )
     is_known = is_even if is_apart else places is None
     return not is_known and len(one.widths) * one.n_parts <= MOST_SCHEDULED
 

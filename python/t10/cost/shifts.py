@@ -20,7 +20,7 @@ from t10.core import geometry
 from t10.core.arrays import Ints, different_rows
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
-from t10.core.loads import UNITS, Loads, Places, core_loads, phase_loads
+from t10.core.loads import Loads, Places, core_loads, phase_loads
 from t10.core.operator_body import rotating_operands
 from t10.core.plan import OperatorPlan
 from t10.core.program import Shift
@@ -237,7 +237,8 @@ class _Taken:
         cycles = table[:, 1 : n + 1, 1]
         if (cycles != cycles[0]).any() or len(set(cycles[0].tolist())) < n:
             return None
-        gathered, settled = (-(-int(table[:, 0, column].max()) // UNITS) for column in (0, 3))
+        rates = exchange_rates(chip)
+        gathered, settled = (rates.launched(int(table[:, 0, column].max())) for column in (0, 3))
         return Loads(int(cycles[0].sum()), gathered, settled)
 
     def different_cores(self) -> Ints:

@@ -402,6 +402,7 @@ def _phase_cycles(context: Context, received: int, item_bytes: int, *, is_joined
     """Return the cycles of a phase in which a core receives so many elements, with a short copy on either side."""
     chip = context.chip
     words = chip.port_cycles(received * item_bytes)
-    loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=1, settle_cycles=1)
+    inside = chip.copy_launch_cycles + 1
+    loads = Loads(port_cycles=words + chip.fragment_cycles, gather_cycles=inside, settle_cycles=inside)
     traffic = Traffic(received, 0, 1, received, 0, loads)
     return ArrivalCosts(context.cost).cycles(traffic, item_bytes, is_joined=is_joined)

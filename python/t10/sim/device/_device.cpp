@@ -146,14 +146,14 @@ struct FloorPlan {
   }
 };
 
-using Table = nb::ndarray<std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<std::int64_t, nb::shape<-1, 5>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 
 nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources, std::int64_t target_offset,
                    const std::vector<std::int64_t> &rates, const Places &places, std::int64_t row_eighths,
                    std::int64_t column_eighths, Table &table) {
   check_sources(runs, sources);
-  if (rates.size() != 9) throw std::invalid_argument("nine rates are needed");
+  if (rates.size() != 10) throw std::invalid_argument("ten rates are needed");
   const std::int64_t n_tiles = std::int64_t(table.shape(0));
   for (std::size_t i = 0; i < runs.shape(0); ++i) {
     const Run &run = rows_of(runs)[i];
@@ -166,7 +166,7 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
       throw std::out_of_range("fill " + std::to_string(i) + " names a tile that is not there");
     }
   }
-  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], {rates[5], rates[6]}, rates[7], rates[8]};
+  const t10::ExchangeRates given{rates[0], rates[1], rates[2], rates[3], rates[4], {rates[5], rates[6]}, rates[7], rates[8], rates[9]};
   t10::Transfers made;
   t10::Schedule plan;
   std::int64_t last = 0, fragments = 0, most = 0;
@@ -175,8 +175,11 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
     made = t10::TransferMaker(given, n_tiles)
                .make(rows_of(runs), std::int64_t(runs.shape(0)), rows_of(fills), std::int64_t(fills.shape(0)),
                      sources.data(), target_offset);
-    plan = t10::best_schedule(made.list, n_tiles, given.fragment_cycles);
-    std::vector<std::int64_t> sent(n_tiles, 0), received(n_tiles, 0), taken(n_tiles, 0);
+    std::vector<std::int64_t> tails(n_tiles, 0);
+    for (std::int64_t tile = 0; tile < n_tiles; ++tile)
+      if (made.after[tile] > 0) tails[tile] = given.launch_cycles + (made.after[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
+    plan = t10::best_schedule(made.list, tails, given.fragment_cycles);
+    std::vector<std::int64_t> sent(n_tiles, 0), received(n_tiles, 0), taken(n_tiles, 0), ends(n_tiles, 0);
     const bool has_places = std::int64_t(places.shape(0)) >= n_tiles;
     const FloorPlan floor{places.data(), row_eighths, column_eighths};
     for (const t10::Transfer &each : made.list) {
@@ -185,20 +188,23 @@ nb::tuple schedule(const Runs &runs, const Fills &fills, const Offsets &sources,
     }
     for (const t10::Part &part : plan.parts) {
       const t10::Transfer &each = made.list[part.transfer];
+      ends[each.source] = std::max(ends[each.source], part.begin + part.cycles);
       for (const std::int32_t tile : each.targets) {
         taken[tile] += part.fragments;
         const std::int64_t way = has_places ? floor.cycles(each.source, tile) : 0;
-        last = std::max(last, part.begin + part.cycles + way);
+        ends[tile] = std::max(ends[tile], part.begin + part.cycles + way);
+        last = std::max(last, ends[tile]);
       }
     }
     for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
       most = std::max({most, sent[tile], received[tile]});
       fragments = std::max(fragments, taken[tile]);
-      std::int64_t *row = table.data() + 4 * tile;
+      std::int64_t *row = table.data() + 5 * tile;
       row[0] = (made.before[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
       row[1] = plan.sent[tile];
       row[2] = plan.received[tile];
       row[3] = (made.after[tile] + t10::EIGHTH - 1) / t10::EIGHTH;
+      row[4] = ends[tile];
     }
   }
   return nb::make_tuple(last, plan.bound, plan.parts.size(), fragments, made.crossing_bytes, most);

@@ -79,8 +79,9 @@ def schedule(
 
     `rates`: bytes per cycle of the exchange, cycles per fragment, bytes per cycle of copies, words of the largest
     transfer, bytes of a memory element (0: none), offset of the interleaved region, bytes per cycle of pairs (0: none),
-    words of the least piece that a pair takes. `places` (tiles, 2), row and
-    column, may be empty. `table` (tiles, 4) receives cycles of copies before, sending, receiving, and copies after.
+    words of the least piece that a pair takes, cycles before copies inside a tile begin. `places` (tiles, 2), row and
+    column, may be empty. `table` (tiles, 5) receives cycles of copies before, sending, receiving, and copies after, and
+    when the last transfer ends.
 
     Returns (cycles until the last transfer arrived, most cycles of any port, transfers, most fragments of any receiver,
     bytes that cross tiles, most bytes of any tile). Raises IndexError for tiles or sources that do not exist.

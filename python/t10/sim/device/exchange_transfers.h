@@ -27,6 +27,7 @@ struct ExchangeRates {
   std::int64_t fragment_cycles, copy_bytes_per_cycle, largest_words;
   MemoryElements elements;
   std::int64_t paired_bytes_per_cycle, least_paired_words;  // 0: tiles of a pair take the same like any others
+  std::int64_t launch_cycles;                               // before copies inside a tile begin
 };
 
 constexpr std::int64_t WORD = 4, EIGHTH = 8;  // copies are counted in eighths of a cycle

@@ -4,6 +4,8 @@
 [gather what is not whole words]  sync  set-up  latency  transfers  [copies inside tiles, scatter, constants]
 ```
 
+A tile waits for others at the synchronisation only: its copies begin when its own transfers end.
+
 The model and its assumptions are described in docs/device-simulator.md; its numbers come from the chip's file.
 """
 
@@ -50,6 +52,7 @@ class ExchangeModel:
             chip.interleaved_base - chip.memory_base,
             chip.pair_rate,
             chip.least_paired_words,
+            chip.copy_launch_cycles,
         ]
 
 
@@ -58,9 +61,9 @@ class PhaseTime:
     """A timed exchange phase.
 
     `transfer_cycles` from the first transfer's begin to the last one's end; `bound_cycles` what the busiest port needs
-    at least; `copy_cycles` inside tiles, before and after. `n_bytes` cross tiles, `max_bytes` is the most of any tile,
-    `fragments` the most any receives. `busy_cycles` (tiles,) at work; `inside_cycles` (tiles, 2) of copies before and
-    after, launches left out.
+    at least; `copy_cycles` that copies inside tiles add before and after. `n_bytes` cross tiles, `max_bytes` is the
+    most of any tile, `fragments` the most any receives. `busy_cycles` (tiles,) at work; `inside_cycles` (tiles, 2) of
+    copies before and after, launches left out.
     """
 
     cycles: int
@@ -127,7 +130,7 @@ def pattern_time(
     `is_neighbour`: its latency is that of a shift along rings.
     """
     chip = model.chip
-    table = np.zeros((n_tiles, 4), np.int64)
+    table = np.zeros((n_tiles, 5), np.int64)
     places = floor_plan(chip.floor_plan, n_tiles) if model.has_floor_plan else NO_PLACES
     last, bound, n_transfers, fragments, n_bytes, max_bytes = schedule(
         pattern.runs,
@@ -143,7 +146,8 @@ def pattern_time(
     # The first fragment's control is part of the set-up.
     first = chip.fragment_cycles if n_transfers else 0
     copies = np.where(table[:, [0, 3]] > 0, table[:, [0, 3]] + chip.copy_launch_cycles, 0)
-    copy_cycles = int(copies.max(axis=0, initial=0).sum())
+    done = np.where(copies[:, 1] > 0, table[:, 4] + copies[:, 1], 0).max(initial=last)
+    copy_cycles = int(copies[:, 0].max(initial=0) + done - last)
     cycles = copy_cycles
     if n_transfers:
         cycles += (
