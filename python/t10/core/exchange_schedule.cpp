@@ -22,8 +22,8 @@ namespace {
 // Waiting transfers of one port that are looked at: fewer in phases of more receivers in all.
 constexpr std::size_t LOOK_AHEAD = 96, LOOK_AHEAD_MANY = 8, MANY_RECEIVERS = std::size_t{1} << 19;
 
-// A schedule at most this much longer than its busiest port needs is good enough.
-constexpr std::int64_t GOOD_NUMERATOR = 102, GOOD_DENOMINATOR = 100;
+// A schedule is good enough that is done at most this part of its busiest port's time later than any can be.
+constexpr std::int64_t GOOD_NUMERATOR = 2, GOOD_DENOMINATOR = 100;
 
 // Parts of the busiest port's time that transfers are cut into, the fewest cycles of a part, and the most parts that are
 // worth looking at.
@@ -413,8 +413,8 @@ std::vector<Transfer> taken_apart(const std::vector<Transfer> &transfers, std::i
   return result;
 }
 
-bool is_good(const Schedule &schedule, std::int64_t bound) {
-  return schedule.done * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
+bool is_good(const Schedule &schedule, std::int64_t due, std::int64_t bound) {
+  return (schedule.done - due) * GOOD_DENOMINATOR <= bound * GOOD_NUMERATOR;
 }
 
 // Schedule transfers as they are, cut, or taken apart; `transfers` become those that were scheduled.
@@ -435,12 +435,12 @@ Schedule best_variant(std::vector<Transfer> &transfers, const std::vector<std::i
     return is_better(Scheduler(others, tails, cut).run(best.done));
   };
   const auto in_rounds = [&](const std::vector<Transfer> &others) {
-    if (is_good(best, due)) return false;
+    if (is_good(best, due, bound)) return false;
     const std::vector<std::int32_t> rounds = EdgeColours::of(others, n_tiles);
     return !rounds.empty() && is_better(Scheduler(others, tails, {}, rounds).run(best.done));
   };
   in_rounds(transfers);
-  if (!is_good(best, due)) {
+  if (!is_good(best, due, bound)) {
     std::vector<Transfer> apart = taken_apart(transfers, n_tiles, bound);
     if (apart.size() > transfers.size()) {
       bool is_apart = attempt(apart, {});
@@ -449,7 +449,7 @@ Schedule best_variant(std::vector<Transfer> &transfers, const std::vector<std::i
     }
   }
   for (const std::int64_t cuts : CUTS)
-    if (!is_good(best, due)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});
+    if (!is_good(best, due, bound)) attempt(transfers, {std::max<std::int64_t>(bound / cuts, LEAST_CUT), fragment_cycles});
   best.bound = bound;
   return best;
 }
