@@ -288,7 +288,46 @@ def test_rows_that_a_loop_of_no_steps_makes_have_no_elements() -> None:
 def test_bounded_loops_are_verified(trips: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "m.onnx"
     of = model(f"""g (float[3] x, int64 n) => (float[3] last) {{
-        last, rows = Loop ({trips}, , x) <{HALVES}> }}""")
+        small = Tanh (x)
+        last, rows = Loop ({trips}, , small) <{HALVES}> }}""")
     path.write_bytes(of.SerializeToString())
-    assert main(["verify", str(path), "--chip", "test-4", "--bound", "last=3", "--engine", "iss"]) == 0
+    assert main(["verify", str(path), "--chip", "test-4", "--bound", "last=4", "--engine", "iss"]) == 0
     assert "last.count" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trips", "body", "given", "goes_on"),
+    [
+        ("n", COUNTED, {"n": 3}, False),
+        ("n", COUNTED, {"n": 4}, True),
+        ("n", HALVES, {"n": 9, "x": 0.7}, False),
+        ("n", HALVES, {"n": 3, "x": 99.0}, False),
+        ("n", HALVES, {"n": 9, "x": 0.9}, True),
+        ("", HALVES, {"x": 0.7}, False),
+        ("", HALVES, {"x": 0.9}, True),
+        ("three", HALVES, {"x": 99.0}, False),
+        ("four", HALVES, {"x": 99.0}, True),
+        ("kept", HALVES, {"x": 99.0}, True),
+    ],
+)
+def test_steps_behind_a_bound_are_a_failure(
+    trips: str,
+    body: str,
+    given: dict[str, float],
+    goes_on: bool,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "m.onnx"
+    of = model(f"""g (float[3] x, int64 n) => (float[3] last) <int64 kept = {{4}}> {{
+        three = Constant <value: tensor = int64 {{3}}> ()
+        four = Constant <value: tensor = int64 {{4}}> ()
+        last, rows = Loop ({trips}, , x) <{body}> }}""")
+    path.write_bytes(of.SerializeToString())
+    inputs = {"x": np.full(3, given.get("x", 1), np.float32), "n": np.array(given.get("n", 0), np.int64)}
+    np.savez(tmp_path / "in.npz", x=inputs["x"], n=inputs["n"])
+    command = ["verify", str(path), "--chip", "test-4", "--bound", "last=3"]
+    assert main([*command, "--inputs", str(tmp_path / "in.npz")]) == int(goes_on)
+    failure = "FAILED: --bound last=3 ends a Loop that takes more steps (on the given inputs; give a larger"
+    assert (failure in capsys.readouterr().out) == goes_on

@@ -390,7 +390,7 @@ def _cut_off(arguments: Arguments, cases: Sequence[tuple[Trial, Due]]) -> str:
     """
     found = ((trial, due.cut_off(bounds_of(arguments))) for trial, due in cases)
     trial, text = next(((trial, text) for trial, text in found if text), (None, ""))
-    return text and f"{text} (on {trial}; give a larger bound, or inputs that make fewer rows)"
+    return text and f"{text} (on {trial}; give a larger bound, or inputs that need fewer)"
 
 
 def _time(executable: Compiled, cycles: int, source: str) -> str:
