@@ -8,13 +8,12 @@ from typing import Any
 from t10.frontend.contributed import READ, known_reason
 from t10.frontend.read_names import names_read_by
 from t10.frontend.rewrites.apply import facts_of
-from t10.frontend.rewrites.control import MOST_NODES
 from t10.frontend.rewrites.matrices import MOST_ROWS
-from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, title_of, unsupported
+from t10.frontend.unrolled_limits import UNROLLED_HINT, why_not_unrolled
+from t10.frontend.unsupported import STANDARD_DOMAINS, UnsupportedNode, unsupported
 
 _RANDOM = "draws random numbers (expected results that inputs determine)"
 _RANDOM_HINT = "make random numbers on the host and give them as an input"
-_UNROLLED_HINT = "export with constant conditions and trip counts, so that it can be unrolled"
 _UNKNOWN_FORM = (
     "is in a form that has no rule, or of unknown shape",
     "export without the fusions of ONNX Runtime, and with weights as constants",
@@ -45,19 +44,11 @@ _LIMITS: dict[str, tuple[str, str]] = {
         "drops elements at random, as in training",
         "export the model for inference: after model.eval() in PyTorch",
     ),
-    "If": ("has branches that differ in what they make", _UNROLLED_HINT),
+    "If": ("has branches that differ in what they make", UNROLLED_HINT),
     "ImageDecoder": ("decodes compressed images", "decode images on the host and give their pixels"),
-    "Loop": (
-        f"ends when its body says so, or is more than {MOST_NODES} nodes if it is unrolled",
-        _UNROLLED_HINT,
-    ),
     "RoiAlign": (
         "takes maxima, or as many samples as its regions are large, or is not in float32",
         "export with mode avg and a fixed sampling_ratio",
-    ),
-    "Scan": (
-        f"is of opset 8, of unknown shape, or more than {MOST_NODES} nodes if it is unrolled",
-        "export with opset 9 or later, and static shapes",
     ),
     "TfIdfVectorizer": (
         "counts n-grams of a table of words",
@@ -77,7 +68,7 @@ def beyond_limits(model: Any, source: str, unknown: Collection[str] = ()) -> lis
     Left out are those that may have one once it is known what `unknown` values are.
     """
     found: list[UnsupportedNode] = []
-    shapes = facts_of(model).shapes
+    facts = facts_of(model)
     for node in model.graph.node:
         is_open = node.op_type in _BY_SHAPE or (node.domain, node.op_type) in READ
         if is_open and any(name in unknown for name in names_read_by([node])):
@@ -85,12 +76,12 @@ def beyond_limits(model: Any, source: str, unknown: Collection[str] = ()) -> lis
         if node.domain == _TRAINING:
             found.append(unsupported(node, source, "is a step of training", "export the model for inference"))
         elif (node.domain, node.op_type) in READ:
-            found.append(unsupported(node, source, *(known_reason(node, shapes) or _UNKNOWN_FORM)))
+            found.append(unsupported(node, source, *(known_reason(node, facts.shapes) or _UNKNOWN_FORM)))
         elif node.domain not in STANDARD_DOMAINS:
             reason = f"is of the domain {node.domain!r}, of which nothing is lowered"
             found.append(unsupported(node, source, reason))
+        elif node.op_type in ("Loop", "Scan"):
+            found.append(unsupported(node, source, *why_not_unrolled(node, facts)))
         elif node.op_type in _LIMITS:
-            reason, hint = _LIMITS[node.op_type]
-            bound = f"; or bound it: --bound {title_of(node)}=N" if node.op_type == "Loop" else ""
-            found.append(unsupported(node, source, reason, f"{hint}{bound}"))
+            found.append(unsupported(node, source, *_LIMITS[node.op_type]))
     return found

@@ -16,10 +16,10 @@ import onnx
 
 from t10.frontend.fold import fold_constants
 from t10.frontend.rewrites.apply import facts_of
-from t10.frontend.rewrites.control import MOST_NODES, body_of, stacked
+from t10.frontend.rewrites.control import body_of, stacked
 from t10.frontend.rewrites.site import KIND, Site
 from t10.frontend.rewrites.subgraphs import write_graph
-from t10.frontend.rewrites.unrolled_size import goes_on, unrolled_nodes
+from t10.frontend.rewrites.unrolled_size import MOST_NODES, goes_on, unrolled_nodes
 from t10.frontend.shapes import infer_shapes
 
 
@@ -39,7 +39,7 @@ def write_loop(site: Site, bound: int) -> Steps | None:
     trips = site.constant_input(0)
     n = bound if trips is None else min(bound, int(trips.reshape(())))
     limits = _limits(site, n)
-    if n < 1 or n * unrolled_nodes(body, site.facts) > MOST_NODES or not (limits or ends_itself):
+    if n < 1 or unrolled_nodes(site.node, site.facts, n) > MOST_NODES or not (limits or ends_itself):
         return None
     carried, true = list(site.node.input[2:]), site.constant(np.array(True))
     n_carried, goes, runs = len(carried), true, list[str]()

@@ -13,10 +13,7 @@ from onnx.helper import tensor_dtype_to_np_dtype
 from t10.frontend.rewrites.site import Rule, Site
 from t10.frontend.rewrites.subgraphs import write_graph
 from t10.frontend.rewrites.trip_counts import n_steps_of
-from t10.frontend.rewrites.unrolled_size import goes_on, unrolled_nodes
-
-MOST_NODES = 20_000
-"""What would be unrolled into more nodes, nested loops included, is left as it is, and refused by name."""
+from t10.frontend.rewrites.unrolled_size import MOST_NODES, goes_on, most_steps, unrolled_nodes
 
 
 def _if(site: Site) -> bool:
@@ -66,7 +63,7 @@ def _loop(site: Site) -> bool:
         n_steps = 0
     carried = list(site.node.input[2:])
     n_scanned = len(body.output) - 1 - len(carried)
-    if n_steps * unrolled_nodes(body, site.facts) > MOST_NODES:
+    if n_steps >= most_steps(body, site.facts) or unrolled_nodes(site.node, site.facts, n_steps) > MOST_NODES:
         return False
     if n_steps < 1:
         return _gives_what_it_got(site, body, carried)
@@ -88,13 +85,13 @@ def _loop(site: Site) -> bool:
 
 
 def _n_steps(site: Site, body: Any) -> int | None:
-    """Return how many steps a loop takes that is entered; None where data decide, or which are too many."""
+    """Return how many steps a loop takes that is entered, `most_steps` if there are more; None where data decide."""
     count = site.constant_input(0)
     if site.input(0) and count is None:
         return None
-    most = MOST_NODES // unrolled_nodes(body, site.facts) + 1
-    given = most if count is None else int(count.reshape(()))
-    return given if goes_on(body, site.facts.constants) else n_steps_of(site, body, min(given, most))
+    most = most_steps(body, site.facts)
+    given = most if count is None else min(most, int(count.reshape(())))
+    return given if goes_on(body, site.facts.constants) else n_steps_of(site, body, given)
 
 
 def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:
@@ -125,7 +122,7 @@ def _scan(site: Site) -> bool:
     if any(not shape for shape in shapes):
         return False
     n_steps = (shapes[0] or (0,))[axes[0]]
-    if n_steps < 1 or n_steps * unrolled_nodes(body, site.facts) > MOST_NODES:
+    if n_steps < 1 or unrolled_nodes(site.node, site.facts, n_steps) > MOST_NODES:
         return False
     backwards = list(site.option("scan_input_directions", [0] * n_scanned))
     states, scanned = list(site.node.input[:n_states]), list(site.node.input[n_states:])
