@@ -141,3 +141,26 @@ def test_places_from_elsewhere_may_count_from_the_last_row() -> None:
         make("Gather", ["chosen", "last"], ["y"], name="mine"),
     ]
     assert refusal_of(nodes, some=2).operator == "mine"
+
+
+@pytest.mark.parametrize(
+    ("node", "helps"),
+    [
+        (make("NonZero", ["chosen"], ["y"]), True),
+        (make("TopK", ["chosen", "three"], ["y", "where"]), True),
+        (make("Unique", ["chosen"], ["y"]), False),
+        (make("CumSum", ["chosen", "none"], ["y"]), False),
+    ],
+)
+def test_a_refusal_says_where_a_bound_helps(node: Any, helps: bool) -> None:
+    inputs = {"x": SCORES}
+    constants = {"three": np.array([3]), "none": np.array(0), "zero": np.array([0])}
+    model = model_of(
+        [*CHOSEN, node], inputs, {"y": KINDS["of" if node.op_type == "NonZero" else "y"]}, **constants
+    )
+    with pytest.raises(UnsupportedOpError, match="is not known to keep invalid rows") as caught:
+        computed(model, {}, at=8)
+    assert caught.value.hint is not None
+    assert ("--bound y=N" in caught.value.hint) == helps
+    if helps:
+        computed(model, {"x": SCORES}, at=8, y=3)

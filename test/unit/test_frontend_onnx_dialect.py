@@ -274,6 +274,16 @@ def test_of_functions_that_nobody_calls_the_public_one_is_the_model() -> None:
     np.testing.assert_array_equal(_run(_calls().removesuffix("}\n") + unused, x=X)[0], 2 * X)
 
 
+def test_functions_that_all_call_each_other_are_refused(tmp_path: Path) -> None:
+    """None is the model, and naming one as the entry would not help."""
+    file = tmp_path / "m.mlir"
+    text = _calls("", "%z = call @main (%a) : (tensor<2x4xf32>) -> tensor<2x4xf32>")
+    file.write_text(text)
+    with pytest.raises(UnsupportedOpError, match="calls itself") as caught:
+        import_model(file)
+    assert "without recursion" in str(caught.value)
+
+
 def test_calls_without_end_or_body_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "m.mlir"
     call = "%z = call @{} (%a) : (tensor<2x4xf32>) -> tensor<2x4xf32>"

@@ -70,6 +70,8 @@ _OF_IMAGES = frozenset(
 """Operators that compute what stands along their first axis apart."""
 _REDUCED_APART = frozenset({"ArgMax", "ArgMin", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 """Reductions that have no neutral number, or whose count matters: they go along other axes only."""
+_TAKES_ROWS = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK"})
+"""Operators that leave invalid rows out if they have a bound of their own."""
 _NOWHERE = 1 << 24
 """A place behind the end of every tensor: what is scattered there hits nothing."""
 
@@ -334,9 +336,12 @@ class Follower:
         owner = next((entry.value for entry in node.metadata_props if entry.key == OWNER_KEY), None)
         operator, title = (node.op_type, title_of(node)) if owner is None else owner.split("\n", 1)
         bound = next((self.rows[name].bound for name in node.input if name in self.rows), "")
+        hint = "end the model before it, and compute it on the host from the rows that the count says"
+        if operator in _TAKES_ROWS and owner is None:
+            hint = f"bound it, too: --bound {title}=N"
         raise UnsupportedOpError(
             f"{operator} is not known to keep invalid rows of the bounded result {bound!r} apart from others",
             operator=title,
             location=node_location(node, self.source),
-            hint="end the model before it, and compute it on the host from the rows that the count says",
+            hint=hint,
         )

@@ -74,7 +74,9 @@ def _entry(bodies: Mapping[str, Any], wanted: str) -> Any:
             f"onnx.EntryPoint names @{wanted}, expected a function with a body: {named(list(bodies.values()))}"
         )
     called = {name for function in bodies.values() for name in _callees(function)}
-    free = [function for name, function in bodies.items() if name not in called] or list(bodies.values())
+    free = [function for name, function in bodies.items() if name not in called]
+    if not free:
+        check_calls(list(bodies.values()))
     public = [function for function in free if not is_private(function)]
     for found in (free, public):
         if len(found) == 1:
