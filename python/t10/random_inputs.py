@@ -156,12 +156,13 @@ def _integers(
 def _bounded(
     shape: tuple[int, ...], low: int, high: int, use: Use, generator: np.random.Generator
 ) -> NDArray[Any]:
-    """Return integers from `low` to `high`; of places no two are the same along any dim that is short enough."""
+    """Return integers from `low` to `high`; of places no two are the same, or none along any dim if there are more."""
     if not use.is_place:
         return np.asarray(generator.integers(low, high + 1, shape))
     extent = high + 1 if low < 0 else high - low + 1
     order = generator.permutation(extent)
-    steps = np.asarray(np.indices(shape).sum(axis=0)) if shape else np.zeros((), np.int64)
+    n = int(np.prod(shape))
+    steps = np.arange(n).reshape(shape) if n <= extent else np.asarray(np.indices(shape).sum(axis=0))
     places = np.asarray(order[steps % extent])
     if low < 0:
         return np.where(generator.integers(0, 2, shape) == 0, places, places - extent)

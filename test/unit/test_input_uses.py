@@ -116,6 +116,15 @@ def test_no_two_elements_are_scattered_to_one_place(tmp_path: Path) -> None:
     agreed(tmp_path / "m.onnx", NORMAL)
 
 
+def test_no_two_elements_of_several_dims_are_scattered_to_one_place(tmp_path: Path) -> None:
+    """A MaxUnpool takes its places in flat order: those of two rows must differ, too."""
+    nodes = [helper.make_node("MaxUnpool", ["x", "places"], ["y"], kernel_shape=[2, 2], strides=[2, 2])]
+    inputs = {"x": (FLOAT, [1, 1, 3, 2]), "places": (INT64, [1, 1, 3, 2])}
+    path = models.save(tmp_path / "m.onnx", nodes, inputs, {"y": (FLOAT, [1, 1, 6, 4])})
+    assert all(np.unique(places % 24).size == 6 for places in drawn(compiled(path), "places"))
+    agreed(path, Reach("small"))
+
+
 @pytest.mark.slow
 def test_lengths_are_at_least_one_and_at_most_all(tmp_path: Path) -> None:
     lengths = np.concatenate(drawn(compiled(recurrent(tmp_path / "m.onnx")), "lengths", LARGE[0]))
