@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from t10.frontend.rewrites import contributed, contributed_attention, contributed_cache, quantized_contributed
+from t10.frontend.rewrites import (
+    contributed,
+    contributed_attention,
+    contributed_cache,
+    contributed_experts,
+    quantized_contributed,
+)
 from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.contributed import DOMAIN
 from t10.frontend.rewrites.site import Rule
@@ -15,6 +21,7 @@ _RULES: dict[str, Rule] = {
     **contributed.RULES,
     **contributed_attention.RULES,
     **contributed_cache.RULES,
+    **contributed_experts.RULES,
 }
 _PACKED = ("GatherBlockQuantized", "MatMulNBits")
 """Operators that `packed_weights` rewrites, where their weights are."""
@@ -51,6 +58,16 @@ def known_reason(node: Any, shapes: Mapping[str, Sequence[int]]) -> tuple[str, s
         return (
             "has do_rotary = 1 (expected queries and keys that are not rotated)",
             "rotate them with RotaryEmbedding before a MultiHeadAttention",
+        )
+    if node.op_type == "MoE" and any(names[6:]):
+        return (
+            "has a third product, fc3 (expected gates in fc1)",
+            "give gates and values in fc1: swiglu_fusion 1",
+        )
+    if node.op_type == "MoE" and any(each.s == b"swiglu" for each in node.attribute):
+        return (
+            f"has swiglu_fusion {options.get('swiglu_fusion', 0)} (expected 1, as ONNX Runtime has on a CPU)",
+            "let columns of gates and values in fc1_experts_weights alternate: g, v, g, v, ...",
         )
     mask = inputs.get(_MASKS.get(node.op_type, -1), "")
     if len(shapes.get(mask, ())) == 4:

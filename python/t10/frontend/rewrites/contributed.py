@@ -138,7 +138,8 @@ def _gelu(site: Site) -> bool:
     if kind not in _FLOATS:
         return False
     x = _with_bias(site)
-    _give_half(site, kind, x, site.op("Erf", site.op("Div", x, site.scalar(sqrt(2), kind))))
+    power = site.op("Erf", site.op("Div", x, site.scalar(sqrt(2), kind)))
+    _half(site, kind, x, power, site.node.output[0])
     return True
 
 
@@ -146,11 +147,15 @@ def _fast_gelu(site: Site) -> bool:
     kind = site.kind(0)
     if kind not in _FLOATS:
         return False
-    x = _with_bias(site)
+    tanh_gelu(site, _with_bias(site), kind, output=site.node.output[0])
+    return True
+
+
+def tanh_gelu(site: Site, x: str, kind: int, output: str = "") -> str:
+    """Write x / 2 * (1 + tanh(0.7978846 * (x + 0.044715 * x^3)))."""
     cube = site.op("Mul", site.op("Mul", site.op("Mul", x, x), x), site.scalar(0.044715, kind))
     inner = site.op("Mul", site.op("Add", x, cube), site.scalar(sqrt(2 / pi), kind))
-    _give_half(site, kind, x, site.op("Tanh", inner))
-    return True
+    return _half(site, kind, x, site.op("Tanh", inner), output)
 
 
 def _with_bias(site: Site) -> str:
@@ -158,10 +163,10 @@ def _with_bias(site: Site) -> str:
     return site.op("Add", site.input(0), site.input(1)) if site.input(1) else site.input(0)
 
 
-def _give_half(site: Site, kind: int, x: str, power: str) -> None:
-    """Write x / 2 * (1 + power) as the output."""
+def _half(site: Site, kind: int, x: str, power: str, output: str) -> str:
+    """Write x / 2 * (1 + power)."""
     half = site.op("Mul", x, site.op("Add", power, site.scalar(1, kind)))
-    site.op("Mul", half, site.scalar(0.5, kind), output=site.node.output[0])
+    return site.op("Mul", half, site.scalar(0.5, kind), output=output)
 
 
 def _quick_gelu(site: Site) -> bool:
@@ -250,6 +255,18 @@ def _fused_conv(site: Site) -> bool:
     return result is not None
 
 
+def _nhwc_max_pool(site: Site) -> bool:
+    """Write a MaxPool of images whose channels are last."""
+    shape = site.shape(0)
+    if shape is None or len(shape) < 3:
+        return False
+    rank = len(shape)
+    images = site.transpose(site.input(0), (0, rank - 1, *range(1, rank - 1)))
+    pooled = site.op("MaxPool", images, **site.options)
+    site.transpose(pooled, (0, *range(2, rank), 1), output=site.node.output[0])
+    return True
+
+
 def _fused_gemm(site: Site) -> bool:
     """Write a Gemm whose activation may have the parameters `activation_alpha` and `activation_beta`."""
     options = {name: site.option(name, None) for name in ("alpha", "beta", "transA", "transB")}
@@ -281,6 +298,7 @@ RULES: dict[str, Rule] = {
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _fused_matmul,
     "Gelu": _gelu,
+    "NhwcMaxPool": _nhwc_max_pool,
     "QuantizeLinear": _standard,
     "QuickGelu": _quick_gelu,
     "SimplifiedLayerNormalization": _simplified,

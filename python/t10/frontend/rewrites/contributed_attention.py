@@ -82,31 +82,54 @@ def _finish(
 
 def _attention(site: Site) -> bool:
     """Write com.microsoft.Attention: one product makes queries, keys and values."""
-    shape, weights, kind, n = site.shape(0), site.shape(1), site.kind(0), int(site.option("num_heads", 0))
-    is_odd = site.option("do_rotary", 0) or site.option("past_present_share_buffer", 0) or site.input(6)
-    if shape is None or weights is None or len(shape) != 3 or kind not in FLOATS or n < 1 or is_odd:
+    kind = site.kind(0)
+    if kind not in FLOATS or site.input(6):
         return False
-    batch, length, _ = shape
-    widths = [int(each) for each in site.option("qkv_hidden_sizes", [])] or [weights[1] // 3] * 3
     projected = site.op("MatMul", site.input(0), site.input(1))
     if site.input(2):
         projected = site.op("Add", projected, site.input(2))
+    return _attended(site, projected, kind, mask=3, past=4, bias=5)
+
+
+def _quantized_attention(site: Site) -> bool:
+    """Write com.microsoft.QAttention: an integer product makes queries, keys and values."""
+    kind = site.kind(3)
+    if kind not in FLOATS:
+        return False
+    total = site.op("MatMulInteger", *(site.input(place) for place in (0, 1, 6, 7)))
+    scale = site.op("Mul", site.input(3), site.input(4))
+    projected = site.op("Add", site.op("Mul", site.cast(total, kind), scale), site.input(2))
+    return _attended(site, projected, kind, mask=5, past=8, bias=_NOWHERE)
+
+
+_NOWHERE = 99
+"""The place of an input that no node has."""
+
+
+def _attended(site: Site, projected: str, kind: int, *, mask: int, past: int, bias: int) -> bool:
+    """Write attention of queries, keys and values side by side; other operands are inputs at some places."""
+    shape, weights, n = site.shape(0), site.shape(1), int(site.option("num_heads", 0))
+    is_odd = site.option("do_rotary", 0) or site.option("past_present_share_buffer", 0)
+    if shape is None or weights is None or len(shape) != 3 or n < 1 or is_odd:
+        return False
+    batch, length, _ = shape
+    widths = [int(each) for each in site.option("qkv_hidden_sizes", [])] or [weights[1] // 3] * 3
     parts: list[str] = []
     for i, width in enumerate(widths):
         start = sum(widths[:i])
         part = site.slice(projected, 2, start, start + width)
         parts.append(split_heads(site, part, batch, length, n, width // n))
     q, k, v = parts
-    past = site.shape(4) if site.input(4) else None
-    if site.input(4) and past is None:
+    before = site.shape(past) if site.input(past) else None
+    if site.input(past) and before is None:
         return False
-    if past is not None:
-        of_past = [site.reshape(site.slice(site.input(4), 0, i, i + 1), past[1:]) for i in (0, 1)]
+    if before is not None:
+        of_past = [site.reshape(site.slice(site.input(past), 0, i, i + 1), before[1:]) for i in (0, 1)]
         k, v = (site.concat([old, new], 2) for old, new in zip(of_past, (k, v), strict=True))
-    n_past = past[3] if past is not None else 0
+    n_past = before[3] if before is not None else 0
     keys = length + n_past
     heads = Heads(q, k, v, batch, n, n, length, keys, widths[0] // n, widths[2] // n)
-    made = _finish(site, heads, 3, 5, kind, n_past=n_past)
+    made = _finish(site, heads, mask, bias, kind, n_past=n_past)
     if made is None:
         return False
     site.give(made[0])
@@ -244,5 +267,6 @@ def rotation_at(
 RULES: dict[str, Rule] = {
     "Attention": _attention,
     "MultiHeadAttention": _multi_head,
+    "QAttention": _quantized_attention,
     "RotaryEmbedding": _rotary,
 }
