@@ -221,7 +221,7 @@ def test_list_read_at_a_computed_place_is_refused_by_name() -> None:
             z = SequenceAt (parts, one)
         }"""
     )
-    with pytest.raises(UnsupportedOpError, match="SplitToSequence makes 'parts', a sequence"):
+    with pytest.raises(UnsupportedOpError, match="SequenceAt needs constants for its position"):
         import_proto(of, source="m")
 
 

@@ -4,6 +4,7 @@
     SequenceAt(list, 1)                                     is b
     ConcatFromSequence(list, axis, new_axis)                is a Concat
     OptionalGetElement(Optional(a))                         is a
+    SequenceMap(list)                                       is its body, written for every tensor
 
 Exporters write lists so: what a loop collects, what a split makes.
 """
@@ -21,6 +22,9 @@ from onnx import numpy_helper
 from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.read_names import names_read_by
 from t10.frontend.reading import reading
+from t10.frontend.rewrites.apply import facts_of
+from t10.frontend.rewrites.site import Site
+from t10.frontend.rewrites.subgraphs import write_graph
 from t10.frontend.unsupported import STANDARD_DOMAINS
 
 _LISTS = frozenset(
@@ -48,7 +52,7 @@ def expand_sequences(model: Any) -> bool:
     if not any(node.op_type in (*_LISTS, _OPTIONAL) for node in graph.node):
         return False
     opset = next((entry.version for entry in model.opset_import if entry.domain in STANDARD_DOMAINS), 1)
-    lists = _Lists(graph, opset)
+    lists = _Lists(model, opset)
     for node in graph.node:
         with reading(node):
             lists.take(node)
@@ -66,20 +70,26 @@ class _Lists:
     That of an optional is what it holds, a tensor or a list, or nothing.
     """
 
-    graph: Any
+    model: Any
     opset: int
     nodes: list[Any] = field(default_factory=list[Any])
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    graph: Any = field(init=False)
     constants: dict[str, Any] = field(init=False)
     made: set[str] = field(init=False)
     has_changed: bool = False
 
     def __post_init__(self) -> None:
+        self.graph = self.model.graph
         self.constants = {tensor.name: tensor for tensor in self.graph.initializer}
         self.made = {name for node in self.graph.node for name in node.output}
 
     def take(self, node: Any) -> None:
         """Append a node or what replaces it."""
+        for each in self._mapped(node) if node.op_type == "SequenceMap" else [node]:
+            self._take(each)
+
+    def _take(self, node: Any) -> None:
         is_reader = node.domain in STANDARD_DOMAINS and node.op_type in _READERS and len(node.input)
         if is_reader and node.input[0] in self.parts:
             written = self._read(node, self.parts[node.input[0]])
@@ -97,6 +107,28 @@ class _Lists:
             made = self._listed(node)
             if made is not None:
                 self.parts[node.output[0]] = made
+
+    def _mapped(self, node: Any) -> list[Any]:
+        """Return the body of a SequenceMap for every tensor of its lists, and the lists of what it makes."""
+        body = next((each.g for each in node.attribute if each.name == "body"), None)
+        first = self.parts.get(node.input[0]) if node.domain in STANDARD_DOMAINS and node.input else None
+        if body is None or first is None or len(first) * max(1, len(body.node)) > MOST_PARTS:
+            return [node]
+        lists = {value.name for value in self.graph.value_info if value.type.HasField("sequence_type")}
+        if any(name in lists - set(self.parts) for name in node.input):
+            return [node]
+        if any(len(self.parts.get(name, first)) < len(first) for name in node.input):
+            return [node]
+        site = Site(node, self.graph, facts_of(self.model))
+        made: list[list[str]] = []
+        for i in range(len(first)):
+            given = [self.parts[name][i] if name in self.parts else name for name in node.input]
+            made.append(write_graph(site, body, dict(zip((v.name for v in body.input), given, strict=True))))
+        self.has_changed = True
+        rows = zip(*made, strict=True) if made else (() for _ in node.output)
+        for name, row in zip(node.output, rows, strict=True):
+            site.nodes.append(_make("SequenceConstruct" if row else "SequenceEmpty", list(row), [name]))
+        return site.nodes
 
     def _listed(self, node: Any) -> tuple[str, ...] | None:
         """Return the tensors of the list that a node makes, None where they are not known."""
