@@ -166,10 +166,19 @@ def test_regions_of_images(mode: str, samples: int) -> None:
     agree(model(node, inputs, TensorProto.FLOAT, (4, 3, 2, 3)), inputs)
 
 
-def test_regions_as_finely_sampled_as_they_are_large_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({}, "takes as many samples as a region is large: sampling_ratio is 0"),
+        ({"sampling_ratio": 2, "mode": "max"}, "has mode max .expected avg."),
+    ],
+)
+def test_regions_that_have_no_rule_are_refused_by_their_reason(
+    attributes: dict[str, Any], reason: str
+) -> None:
     inputs = {"x": draw(1, 1, 4, 4), "regions": draw(1, 4), "batch": np.array([0], np.int64)}
-    node = helper.make_node("RoiAlign", list(inputs), ["y"])
-    with pytest.raises(UnsupportedOpError, match="RoiAlign takes maxima, or as many samples as its regions"):
+    node = helper.make_node("RoiAlign", list(inputs), ["y"], **attributes)
+    with pytest.raises(UnsupportedOpError, match=f"RoiAlign {reason}"):
         computed(model(node, inputs, TensorProto.FLOAT, (1, 1, 1, 1)), inputs)
 
 

@@ -46,10 +46,6 @@ _LIMITS: dict[str, tuple[str, str]] = {
     ),
     "If": ("has branches that differ in what they make", UNROLLED_HINT),
     "ImageDecoder": ("decodes compressed images", "decode images on the host and give their pixels"),
-    "RoiAlign": (
-        "takes maxima, or as many samples as its regions are large, or is not in float32",
-        "export with mode avg and a fixed sampling_ratio",
-    ),
     "TfIdfVectorizer": (
         "counts n-grams of a table of words",
         "count them on the host and give the model the counts",
@@ -82,6 +78,21 @@ def beyond_limits(model: Any, source: str, unknown: Collection[str] = ()) -> lis
             found.append(unsupported(node, source, reason))
         elif node.op_type in ("Loop", "Scan"):
             found.append(unsupported(node, source, *why_not_unrolled(node, facts)))
+        elif node.op_type == "RoiAlign":
+            found.append(unsupported(node, source, *_why_no_regions(node)))
         elif node.op_type in _LIMITS:
             found.append(unsupported(node, source, *_LIMITS[node.op_type]))
     return found
+
+
+def _why_no_regions(node: Any) -> tuple[str, str]:
+    """Return why a RoiAlign has no rule, and what helps."""
+    options = {attribute.name: attribute for attribute in node.attribute}
+    if "mode" in options and options["mode"].s != b"avg":
+        return f"has mode {options['mode'].s.decode(errors='replace')} (expected avg)", "export with mode avg"
+    if "sampling_ratio" not in options or options["sampling_ratio"].i < 1:
+        return (
+            "takes as many samples as a region is large: sampling_ratio is 0 (expected 1 or more)",
+            "export with a fixed sampling_ratio, such as 2",
+        )
+    return "is not of images and regions of static shape in float32", "export with static shapes, in float32"
