@@ -247,7 +247,7 @@ class OnnxRuntime:
     def _feeds(self, session: Any, inputs: Arrays) -> Arrays:
         given = {**self.fixed, **inputs}
         return {
-            each.name: _fed(given[each.name], each.type) if each.name in given else _unread(each)
+            each.name: _fed(given[each.name], each.type, each.shape) if each.name in given else _unread(each)
             for each in session.get_inputs()
         }
 
@@ -305,9 +305,11 @@ def _unread(value: Any) -> NDArray[Any]:
     return np.zeros(shape, _FED.get(value.type, np.float32))
 
 
-def _fed(array: NDArray[Any], kind: str) -> NDArray[Any]:
-    """Return an input with the type that a session takes, where that differs in size only."""
+def _fed(array: NDArray[Any], kind: str, shape: Sequence[Any] | None = None) -> NDArray[Any]:
+    """Return an input with the type that a session takes, where that differs in size only; one element has any rank."""
     wanted = _FED.get(kind, array.dtype)
+    if shape is not None and array.size == 1 and array.ndim != len(shape):
+        array = array.reshape([1] * len(shape))
     return array.astype(wanted) if wanted.kind == array.dtype.kind else array
 
 

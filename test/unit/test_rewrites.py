@@ -19,6 +19,7 @@ from support.linalg_numpy import run_module
 
 import t10
 from t10.cli.arguments import Arguments
+from t10.cli.entry import main
 from t10.cli.options import constants_of
 from t10.errors import InputError, MissingConstantError, UnsupportedOpError
 from t10.frontend.importer import import_proto
@@ -390,6 +391,17 @@ def test_an_input_that_is_fixed_is_none_any_longer() -> None:
     assert imported.input_names == ("x",)
     x = draw(3, 2, 2)
     np.testing.assert_allclose(run_module(imported.module, {"x": x})["y"], x.sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("axes", ["1", "1,"])
+def test_one_number_fixes_an_input_of_one_element(
+    axes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As does a list of it, also where ONNX Runtime is given it."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(_summing(keepdims=0).SerializeToString())
+    assert main(["verify", str(path), "--chip", "test-4", "--constant", f"axes={axes}", "--seeds", "1"]) == 0
+    assert "verified" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,13 @@ def _fitting(name: str, given: ArrayLike, value: Any) -> NDArray[Any]:
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise InputError(f"--constant {name} is of type {array.dtype}, expected {dtype}")
     shape = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+    if (
+        array.size == 1
+        and array.ndim < 2
+        and kind.HasField("shape")
+        and all(extent in (1, None) for extent in shape)
+    ):
+        array = array.reshape([1] * len(shape))  # `6` and `6,` are written alike
     if kind.HasField("shape") and (
         len(shape) != array.ndim
         or any(extent not in (None, found) for extent, found in zip(shape, array.shape, strict=True))
