@@ -200,11 +200,14 @@ def run_on_host(
 def ran_on_host(executable: Executable, program: Path, inputs: Mapping[str, ArrayLike]) -> PoplarHostResult:
     """Return what the C++ in the folder `program` (`program_of`) computes, built with g++ and run here.
 
-    Raises `InputError` where the folder has no program, it does not compile, or there is no compiler.
+    Raises `InputError` where the folder has no program, its weights are not what is written, it does not compile, or
+    there is no compiler.
     """
+    from t10.emit.poplar.weights import check_weights
     from t10.sim.poplar_host import run_program
 
     arrays = checked_inputs(executable.inputs, inputs)
     executable.check_weights()
+    check_weights(program)
     kept = default_cache_folder()
     return run_program(program, arrays, build_folder=None if kept is None else kept / "poplar-host")

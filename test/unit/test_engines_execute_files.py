@@ -237,3 +237,28 @@ def test_rows_of_tables_that_name_nothing_are_found(
     take_as_it_is(folder)
     assert runs(folder, engine)[0] == BAD_INPUT
     assert "slots" in runs.said
+
+
+@pytest.mark.parametrize("engine", ["iss", "poplar-host"])
+def test_weights_lie_as_their_index_says(engine: str, folder: Path, runs: Runs) -> None:
+    """program.cpp has their places of its own, which an index that says others would contradict."""
+    index = "program/weights.json"
+    edits: list[tuple[Callable[[str], str], str]] = [
+        (replaced(r'"offset": 0', '"offset": 64'), "weight w begins at byte 64 (expected 0)"),
+        (replaced(r'"dtype": "f32"', '"dtype": "f31"'), "weight w is of the unknown type 'f31'"),
+        (lambda text: text.replace("]\n", "," + text[1:]), "weight w is listed twice"),
+        (lambda _: "[", "weights.json"),
+    ]
+    for edit, reason in edits:
+        said = runs.edited(folder, index, edit, engine)
+        assert said.startswith(f"{BAD_INPUT}: ")
+        assert reason in said
+    weights = folder / "program/weights.bin"
+    for change, reason in (
+        (b"12345678", "has 6,152 bytes (expected 6,144"),
+        (b"", "ends before weight w does"),
+    ):
+        weights.write_bytes((weights.read_bytes() + change) if change else weights.read_bytes()[:6143])
+        take_as_it_is(folder)
+        assert runs(folder, engine)[0] == BAD_INPUT
+        assert reason in runs.said

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from t10.core.device import HostTensor
-from t10.core.dtypes import numpy_dtype
+from t10.core.dtypes import NUMPY_BY_DTYPE, numpy_dtype
 from t10.core.trust.schema import explain
 from t10.core.trust.tree import read_json_value
 from t10.errors import InputError
@@ -35,6 +35,11 @@ class _Entry(BaseModel):
     dtype: str
     shape: tuple[Size, ...]
     offset: Size
+
+    @property
+    def end(self) -> int:
+        """Return where its bytes end."""
+        return self.offset + prod(self.shape) * numpy_dtype(self.dtype).itemsize
 
 
 _INDEX = TypeAdapter(tuple[_Entry, ...])
@@ -73,27 +78,50 @@ def read_weights(tensors: tuple[HostTensor, ...], folder: Path) -> dict[str, NDA
 
     Raises `InputError` where the files are not what is written for these tensors, or have no values for one.
     """
-    index, path = folder / INDEX_FILE, folder / WEIGHTS_FILE
-    try:
-        loaded = read_json_value(index)
-        entries = {entry.name: entry for entry in _INDEX.validate_json(to_json(loaded))}
-        n_bytes = path.stat().st_size
-        mapped = np.memmap(path, np.uint8, "r") if n_bytes else np.zeros(0, np.uint8)
-    except OSError as error:
-        raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
-    except ValidationError as error:
-        raise InputError(f"{index}: {explain(error)}") from None
+    entries, path = check_weights(folder), folder / WEIGHTS_FILE
+    mapped = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
     found: dict[str, NDArray[Any]] = {}
     for tensor in tensors:
         entry = entries.get(tensor.name)
         if entry is None or (entry.dtype, entry.shape) != (tensor.dtype, tensor.shape):
             has = "nothing" if entry is None else f"{entry.dtype} of shape {entry.shape}"
             raise InputError(
-                f"{index}: weight {tensor.name}: found {has}, the program needs {tensor.dtype} of shape {tensor.shape}"
+                f"{folder / INDEX_FILE}: weight {tensor.name}: found {has}, "
+                f"the program needs {tensor.dtype} of shape {tensor.shape}"
             )
-        dtype = numpy_dtype(entry.dtype).newbyteorder("<")
-        end = entry.offset + prod(entry.shape) * dtype.itemsize
+        of_type = numpy_dtype(entry.dtype).newbyteorder("<")
+        found[entry.name] = mapped[entry.offset : entry.end].view(of_type).reshape(entry.shape)
+    return found
+
+
+def check_weights(folder: Path) -> dict[str, _Entry]:
+    """Return the index of the weights by name.
+
+    Raises `InputError` unless it lists them in the order and at the places where they are written, to the end of
+    weights.bin: program.cpp has these places too, and does not read the index.
+    """
+    index, path = folder / INDEX_FILE, folder / WEIGHTS_FILE
+    try:
+        entries = _INDEX.validate_json(to_json(read_json_value(index)))
+        n_bytes = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
+    except ValidationError as error:
+        raise InputError(f"{index}: {explain(error)}") from None
+    found, end = dict[str, _Entry](), 0
+    for entry in entries:
+        begin = end + -end % ALIGNMENT
+        if entry.dtype not in NUMPY_BY_DTYPE:
+            raise InputError(f"{index}: weight {entry.name} is of the unknown type {entry.dtype!r}")
+        if entry.name in found:
+            raise InputError(f"{index}: weight {entry.name} is listed twice")
+        if entry.offset != begin:
+            raise InputError(
+                f"{index}: weight {entry.name} begins at byte {entry.offset:,} (expected {begin:,})"
+            )
+        found[entry.name], end = entry, entry.end
         if end > n_bytes:
             raise InputError(f"{path} ends before weight {entry.name} does ({n_bytes:,} of {end:,} bytes)")
-        found[entry.name] = mapped[entry.offset : end].view(dtype).reshape(entry.shape)
+    if n_bytes > end:
+        raise InputError(f"{path} has {n_bytes:,} bytes (expected {end:,}, as {INDEX_FILE} has it)")
     return found
