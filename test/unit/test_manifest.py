@@ -355,5 +355,21 @@ def test_links_inside_of_a_folder_are_refused_and_lead_nobody_out(
     assert (
         main(["compile", str(model), "-o", str(folder), "--chip", "test-4", "--quiet", "--no-program"]) == 2
     )
+    assert main(["manifest", str(folder)]) == 2
+    assert f"{name} is a link" in capsys.readouterr().err
     assert elsewhere.exists()
     assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_no_manifest_is_made_of_a_link_that_the_former_one_does_not_list(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands would refuse the folder; what links below program/build lead to is none of its files."""
+    (tmp_path / "notes").write_text("of somebody")
+    (folder / "program" / "build").mkdir(parents=True)
+    (folder / "program" / "build" / "notes").symlink_to(tmp_path / "notes")
+    assert main(["manifest", str(folder), "--quiet"]) == 0
+    (folder / "notes").symlink_to(tmp_path / "notes")
+    assert main(["manifest", str(folder)]) == 2
+    assert "notes is a link" in capsys.readouterr().err
+    assert Folder.open(folder).path == folder

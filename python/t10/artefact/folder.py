@@ -136,11 +136,19 @@ def refuse_links(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         for path in (folder / name, *(folder / parent for parent in Path(name).parents if parent.name)):
             if path.is_symlink():
-                raise InputError(f"{path} is a link: an output folder holds its files itself")
+                raise InputError(
+                    f"{path} is a link: an output folder holds its files itself",
+                    hint="put the file there, or take the link out of the folder",
+                )
 
 
 def remade(folder: Path, about: Description) -> dict[str, FileRecord]:
-    """Write the manifest of a folder for the files that lie there, all of them; return their records."""
+    """Write the manifest of a folder for the files that lie there, all of them; return their records.
+
+    Raises `InputError` for a link in it, which the manifest could not stand for.
+    """
+    links = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_symlink())
+    refuse_links(folder, (name for name in links if not name.startswith(f"{BUILD_FOLDER}/")))
     files = {name: digest_of(folder / name) for name in files_of(folder)}
     write_text(folder / MANIFEST_FILE, manifest_text(about, files))
     return files
