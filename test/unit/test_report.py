@@ -276,5 +276,7 @@ def test_one_thing_is_in_the_singular() -> None:
 
 def test_numbers_have_readable_units() -> None:
     assert [bytes_text(n) for n in (12, 2048, 3 << 20, 5 << 30)] == ["12 B", "2.0 KiB", "3.0 MiB", "5.0 GiB"]
+    nearly = [(1 << 10) - 1, (1 << 20) - 1, (1 << 20) - 60, (1 << 30) - 1]
+    assert [bytes_text(n) for n in nearly] == ["1023 B", "1.0 MiB", "1023.9 KiB", "1.0 GiB"]
     assert [milliseconds_text(t) for t in (0.0125, 2.5, 1500)] == ["12.5 µs", "2.500 ms", "1.500 s"]
     assert [milliseconds_text(t) for t in (0.99996, 999.9996)] == ["1.000 ms", "1.000 s"]

@@ -297,11 +297,13 @@ def _added(group: Sequence[OperatorReport]) -> OperatorReport:
 
 
 def bytes_text(n_bytes: int) -> str:
-    """Return a number of bytes with a binary unit."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n_bytes >= size:
+    """Return a number of bytes with a binary unit: the smallest in which it is less than 1024 when it is rounded."""
+    if n_bytes < 1 << 10:
+        return f"{n_bytes} B"
+    for unit, size in (("KiB", 1 << 10), ("MiB", 1 << 20)):
+        if round(n_bytes / size, 1) < 1 << 10:
             return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes} B"
+    return f"{n_bytes / (1 << 30):.1f} GiB"
 
 
 def milliseconds_text(milliseconds: float) -> str:

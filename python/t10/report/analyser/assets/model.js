@@ -279,11 +279,14 @@ const Model = {
 
   things: (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`,
 
+  /** Return a number of bytes with the smallest unit in which it is less than 1024 when it is rounded. */
   bytesText(n) {
-    for (const [unit, size] of [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]]) {
-      if (n >= size) return `${(n / size).toFixed(1)} ${unit}`;
+    if (Math.round(n) < 1024) return `${Math.round(n)} B`;
+    for (const [unit, size] of [["KiB", 2 ** 10], ["MiB", 2 ** 20]]) {
+      const text = (n / size).toFixed(1);
+      if (Number(text) < 1024) return `${text} ${unit}`;
     }
-    return `${Math.round(n)} B`;
+    return `${(n / 2 ** 30).toFixed(1)} GiB`;
   },
 
   /** Return where the scale of a chart of memory ends: above the capacity, unless nothing would be seen then. */
