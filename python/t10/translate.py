@@ -35,7 +35,7 @@ FILE is what t10-opt --t10-lower-ipu writes, text or bytecode (default or -: sta
 IR: a folder is written with those of --weights, or --no-weights says that it is to have none. OUT is replaced at once;
 devices and FIFOs are written into.
 
-Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR
+Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR   130 interrupted
 """
 EXIT_INTERRUPTED = 130
 _MOST_NAMED = 5
@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
+        print("\nt10-translate: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as error:
         code = exit_code_of_output(error, "t10-translate")

@@ -27,6 +27,7 @@ given; built-in passes mix with those of t10, which run the passes they need whe
 _TAIL = """Exit codes:
   0 success   1 wrong command line, or --verify-diagnostics found a difference   2 input cannot be read or is invalid
   3 unsupported operation or form   4 does not fit the chip   5 a check failed   70 a defect of t10-opt itself
+  130 interrupted
 """
 
 
