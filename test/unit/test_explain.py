@@ -6,7 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from support import models, specs
 from support.paper_plans import three_against_two
 from support.plans import RESIDENT, ROTATING, two_operator_plan
@@ -224,6 +226,26 @@ def test_names_are_listed_or_suggested(
     code, _, error = run(capsys, "explain", tmp_path / "out", "--op", "fist")
     assert (code, error.count("\n")) == (2, 1)
     assert "did you mean first" in error
+
+
+def test_a_picture_with_boxes_for_letters_says_what_keeps_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    path = models.save(
+        tmp_path / "m.onnx",
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="\u884c\u5217\u7a4d")],
+        {"x": (TensorProto.FLOAT, [8, 8])},
+        {"y": (TensorProto.FLOAT, [8, 8])},
+        w=np.ones((8, 8), np.float32),
+    )
+    for name in ("front.png", "front.svg"):
+        plot = tmp_path / name
+        code, text, error = run(
+            capsys, "pareto", path, "--chip", "test-4", "--op", "\u884c\u5217\u7a4d", "--plot", plot
+        )
+        assert (code, error) == (0, "")
+        assert ("an .svg keeps them" in " ".join(text.split())) == (name == "front.png")
+    assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
 
 
 def test_pareto_searches_one_operator_of_a_model_file(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,7 +28,7 @@ from t10.report.analyser.data import page_data
 from t10.report.analyser.page import page_text
 from t10.report.compare import totals
 from t10.report.page import write_page
-from t10.report.plots import new_figure, svg_text
+from t10.report.plots import missing_letters, new_figure, svg_text
 from t10.report.rates import MEAN_RATE
 from t10.report.table import (
     OPERATOR_COLUMNS,
@@ -63,7 +65,17 @@ def test_names_that_the_font_of_plots_lacks_are_drawn_without_a_warning(
     figure = new_figure(2, 2)
     figure.add_subplot().set_title("\u30bd\u30d5\u30c8")
     assert "\u30bd\u30d5\u30c8" in svg_text(figure)
-    assert [warning for warning in recwarn if "Glyph" in str(warning.message)] == []
+    assert list(recwarn) == []
+
+
+def test_letters_that_are_missing_are_told_and_other_warnings_kept() -> None:
+    figure = new_figure(2, 2)
+    figure.add_subplot().set_title("\u30bd\u30d5\u30c8 \u05e2\u05d1\u0e01")
+    with warnings.catch_warnings(record=True) as caught, missing_letters() as missing:
+        figure.savefig(io.BytesIO(), format="png")
+        warnings.warn("of something else", stacklevel=1)
+    assert [str(each.message) for each in caught] == ["of something else"]
+    assert any("KATAKANA LETTER SO" in text for text in missing)
 
 
 def test_a_time_is_rounded_once_when_it_is_shown() -> None:

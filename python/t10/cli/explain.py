@@ -37,10 +37,11 @@ def run_explain(arguments: Arguments) -> int:
         executable.cost_model,
         executable.chip,
     )
+    written = ""
     if arguments.plot is not None:
         from t10.explain.picture import explanation_picture
 
-        explanation_picture(explained, arguments.plot)
+        written = explanation_picture(explained, arguments.plot)
     console = stdout(quiet=arguments.quiet)
     if arguments.as_json:
         say_json(console, explained.as_json())
@@ -50,8 +51,8 @@ def run_explain(arguments: Arguments) -> int:
             say_folded(console, part)
         else:
             console.print(part)
-    if arguments.plot is not None:
-        say(console, f"wrote {arguments.plot}")
+    if written:
+        say(console, written)
     return 0
 
 

@@ -60,10 +60,13 @@ def run_pareto(arguments: Arguments) -> int:
             progress=lambda share: progress("search", round(100 * share), 100),
         )
     points = front_points(spec, found.front, _chosen(source.plan, spec))
+    written = ""
     if arguments.plot is not None:
         from t10.explain.picture import front_picture
 
-        front_picture(points, f"{spec.name} on {source.chip.name}", source.cost_model_name, arguments.plot)
+        written = front_picture(
+            points, f"{spec.name} on {source.chip.name}", source.cost_model_name, arguments.plot
+        )
     console = stdout(quiet=arguments.quiet)
     if arguments.as_json:
         head = {"format": "t10-front", "version": 1, "modelled": True}
@@ -83,8 +86,8 @@ def run_pareto(arguments: Arguments) -> int:
             if is_on
             else "the compiled model runs another plan: see t10 explain",
         )
-    if arguments.plot is not None:
-        say(console, f"wrote {arguments.plot}")
+    if written:
+        say(console, written)
     return 0
 
 

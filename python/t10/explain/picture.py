@@ -15,7 +15,16 @@ from t10.explain.explanation import Explanation
 from t10.explain.front import FrontPoint
 from t10.explain.holdings import MOST_DRAWN, Holding
 from t10.report.pareto import plot_of
-from t10.report.plots import CYCLE_COLOURS, RED, draw_front, label, new_figure, short_name, svg_text
+from t10.report.plots import (
+    CYCLE_COLOURS,
+    RED,
+    draw_front,
+    label,
+    missing_letters,
+    new_figure,
+    short_name,
+    svg_text,
+)
 from t10.report.table import count_text
 
 SUFFIXES = (".png", ".svg")
@@ -40,8 +49,8 @@ def check_picture(path: Path) -> None:
         )
 
 
-def explanation_picture(explained: Explanation, path: Path) -> None:
-    """Draw an explanation to a .png or .svg file: a panel per tensor, its front, its cycles."""
+def explanation_picture(explained: Explanation, path: Path) -> str:
+    """Draw an explanation to a .png or .svg file: a panel per tensor, its front, its cycles. Return a line on it."""
     check_picture(path)
     shown = explained.holdings[:MOST_TENSORS]
     n_rows = ceil(len(shown) / COLUMNS)
@@ -55,17 +64,17 @@ def explanation_picture(explained: Explanation, path: Path) -> None:
     figure.suptitle(
         f"{short_name(explained.operator, 60)} on {explained.chip}: {explained.kind}", fontsize=11
     )
-    _write(figure, path)
+    return _write(figure, path)
 
 
-def front_picture(points: Sequence[FrontPoint], title: str, cost_model: str, path: Path) -> None:
-    """Draw a front, time against memory, to a .png or .svg file; the chosen plan is a star."""
+def front_picture(points: Sequence[FrontPoint], title: str, cost_model: str, path: Path) -> str:
+    """Draw a front, time against memory, to a .png or .svg file; the chosen plan is a star. Return a line on it."""
     check_picture(path)
     figure = new_figure(8, 4.5)
     axes = figure.add_subplot()
     _draw_front(axes, points, cost_model)
     axes.set_title(label(title), loc="left")
-    _write(figure, path)
+    return _write(figure, path)
 
 
 def _draw_holding(axes: Any, explained: Explanation, holding: Holding) -> None:
@@ -126,11 +135,14 @@ def _draw_cycles(axes: Any, explained: Explanation) -> None:
     axes.legend(frameon=False, ncols=3, loc="upper left")
 
 
-def _write(figure: Any, path: Path) -> None:
-    """Write a figure at once or not at all; the same figure gives the same bytes."""
+def _write(figure: Any, path: Path) -> str:
+    """Write a figure at once or not at all; the same figure gives the same bytes. Return what is to be said of it."""
     if path.suffix.lower() == ".svg":
         write_text(path, SVG_HEAD + svg_text(figure))
-        return
+        return f"wrote {path}"
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    with missing_letters() as missing:
+        figure.savefig(out, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     write_bytes(path, out.getvalue())
+    boxes = " (no font here has some letters of the names, which are boxes: an .svg keeps them)"
+    return f"wrote {path}{boxes if missing else ''}"

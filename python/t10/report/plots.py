@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 import io
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from math import ceil
 from typing import Any
 
@@ -181,12 +183,29 @@ def new_figure(width_inches: float, height_inches: float) -> Any:
     return figure
 
 
+_LETTERS = ("Glyph ", "Matplotlib currently does not support ")
+"""What matplotlib's warnings of letters begin with."""
+
+
+@contextmanager
+def missing_letters() -> Generator[list[str]]:
+    """Keep warnings of letters that fonts lack from the terminal; yield a list that holds them behind the block."""
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield found
+    for warning in caught:
+        text = str(warning.message)
+        if text.startswith(_LETTERS):
+            found.append(text)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
 def svg_text(figure: Any) -> str:
     """Return a figure as an `<svg>` element."""
     out = io.StringIO()
-    with warnings.catch_warnings():
-        # The names are text in the picture, which the reader's fonts draw; these glyphs are only measured here.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+    with missing_letters():  # the names are text, which the reader's fonts draw: they are only measured here
         figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     text = out.getvalue()
     return printable(text[text.index("<svg") :])
