@@ -18,6 +18,7 @@ from t10.errors import InputError, UnsupportedOpError
 from t10.frontend.imported import ImportedModel
 from t10.frontend.importer import import_model, import_proto
 from t10.frontend.onnx_file import load_onnx
+from t10.frontend.rewrites.rules import rules
 from t10.frontend.shapes import parse_shape
 from t10.passes.fuse import Fuse
 
@@ -211,8 +212,17 @@ def test_every_node_that_cannot_be_lowered_is_named() -> None:
     assert "'fine'" not in str(caught.value)
 
 
-def test_node_that_becomes_a_loop_is_named() -> None:
+def test_node_that_becomes_a_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(rules(), "ReverseSequence")
+    node = helper.make_node("ReverseSequence", ["x", "n"], ["y"], name="/reversed")
+    model = _model([node], {"x": [4, 3], "n": [3]}, {"y": [4, 3]})
+    model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
     with pytest.raises(UnsupportedOpError, match=r"operator '/reversed': ReverseSequence becomes scf\.for"):
+        import_proto(model, source="m")
+
+
+def test_the_bundled_model_that_is_not_supported_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedOpError, match="operator '/regions': MaxRoiPool is not lowered"):
         import_model(MODELS / "unsupported.onnx")
 
 

@@ -117,10 +117,10 @@ def local_function() -> onnx.ModelProto:
 
 
 def unsupported() -> Builder:
-    """Return a valid model with an operator that cannot be lowered: sequences reversed, of lengths that are data."""
+    """Return a valid model with an operator that cannot be lowered: maxima of regions that are data."""
     g = Builder("unsupported", "float32", seed=18)
-    x, lengths = g.input("x", 3, 2, 4), g.indices("lengths", 2, below=4)
-    g.output("y", g.op("ReverseSequence", x, lengths, name="/reversed"), 3, 2, 4)
+    x, regions = g.input("x", 1, 2, 8, 8), g.input("regions", 3, 5)
+    g.output("y", g.op("MaxRoiPool", x, regions, name="/regions", pooled_shape=[2, 2]), 3, 2, 2, 2)
     return g
 
 

@@ -180,10 +180,31 @@ def _bounds(start: int, end: int, step: int, n: int) -> slice:
     return slice(min(max(low, 0), n - 1), None if last < 0 else last, step)
 
 
+def _reverse_sequence(site: Site) -> bool:
+    """Read sequences of computed lengths at `length - 1 - t`, and at t behind their ends; constants have gathers."""
+    shape, axes = site.shape(0), (int(site.option("batch_axis", 1)), int(site.option("time_axis", 0)))
+    is_computed = site.shape(1) is not None and site.constant_input(1) is None
+    if shape is None or not is_computed or sorted(axes) != [0, 1] or len(shape) < 2 or not all(shape):
+        return False
+    (n, length), order = (shape[axis] for axis in axes), (*axes, *range(2, len(shape)))
+    if site.shape(1) != (n,):
+        raise ValueError(f"lengths of shape {site.shape(1)} for {n} sequences")
+    times = site.constant(np.arange(length, dtype=np.int32)[None])
+    lengths = site.reshape(site.cast(site.input(1), KIND.INT32), (n, 1))
+    back = site.op("Sub", site.op("Sub", lengths, site.constant(np.int32(1))), times)
+    places = site.op("Where", site.op("Less", times, lengths), back, times)
+    places = site.reshape(site.cast(places, KIND.INT64), (n, length, 1))
+    rows = site.input(0) if axes == (0, 1) else site.transpose(site.input(0), order)
+    read = site.op("GatherND", rows, places, batch_dims=1)
+    site.give(read if axes == (0, 1) else site.transpose(read, order))
+    return True
+
+
 RULES: dict[str, Rule] = {
     "Compress": _compress,
     "OneHot": _one_hot,
     "Pad": _any_pad,
+    "ReverseSequence": _reverse_sequence,
     "Slice": _slice,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
