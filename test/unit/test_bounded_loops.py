@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -331,3 +332,37 @@ def test_steps_behind_a_bound_are_a_failure(
     assert main([*command, "--inputs", str(tmp_path / "in.npz")]) == int(goes_on)
     failure = "FAILED: --bound last=3 ends a Loop that takes more steps (on the given inputs; give a larger"
     assert (failure in capsys.readouterr().out) == goes_on
+
+
+@pytest.mark.parametrize("go", ["", "asked"])
+@pytest.mark.parametrize("trips", [0, 1, 3, 6])
+def test_a_constant_trip_count_is_a_bound(trips: int, go: str) -> None:
+    """Of what data end, all steps are written; nothing counts them."""
+    of = model(f"""g (float[3] x, bool asked) => (float[3] last) {{
+        trips = Constant <value: tensor = int64 {{{trips}}}> ()
+        last, rows = Loop (trips, {go}, x) <{HALVES}> }}""")
+    for largest in (0.01, 0.5, 99.0):
+        for asked in (True, False):
+            inputs = {"x": np.array([largest, -3, 0], np.float32), "asked": np.array(asked)}
+            made = computed(of, inputs, bound=0)
+            assert list(made) == ["last"]
+            np.testing.assert_allclose(made["last"], by_runtime(of, inputs)["last"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bound", [0, 9000])
+def test_too_many_steps_that_data_end_are_refused_before_they_are_written(bound: int) -> None:
+    of = model(f"""g (float[3] x) => (float[3] last) {{
+        trips = Constant <value: tensor = int64 {{9223372036854775807}}> ()
+        last, rows = Loop (trips, , x) <{HALVES}> }}""")
+    started = time.process_time()
+    with pytest.raises(UnsupportedOpError, match="20,000 nodes"):
+        computed(of, {}, bound=bound)
+    assert time.process_time() - started < 2
+
+
+def test_rows_that_data_count_need_a_bound() -> None:
+    of = model(f"""g (float[3] x) => (float[3] last, float[n, 3] rows) {{
+        trips = Constant <value: tensor = int64 {{3}}> ()
+        last, rows = Loop (trips, , x) <{HALVES}> }}""")
+    with pytest.raises(UnsupportedOpError, match="--bound last=N"):
+        computed(of, {}, bound=0)

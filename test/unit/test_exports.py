@@ -126,8 +126,7 @@ def test_loop_that_data_end_is_refused() -> None:
     of = model(
         """g (float x) => (float last) {
             go = Constant <value: tensor = bool {1}> ()
-            count = Constant <value: tensor = int64 {7}> ()
-            last = Loop (count, go, x) <
+            last = Loop (, go, x) <
                 body: graph = step (int64 i, bool cond, float before) => (bool on, float after) {
                     after = Tanh (before)
                     on = Less (after, x)

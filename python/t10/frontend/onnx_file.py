@@ -44,6 +44,7 @@ from t10.frontend.protobuf_fields import replace_all
 from t10.frontend.protobuf_reader import without_weights
 from t10.frontend.reach import check_reach
 from t10.frontend.reversals import expand_reversals
+from t10.frontend.rewrites import bounded_loops
 from t10.frontend.rewrites.apply import rewrite, rewrite_by
 from t10.frontend.rewrites.control import BRANCHES
 from t10.frontend.rewrites.quantized_contributed import expand_contributed
@@ -245,7 +246,19 @@ def _compute_both_branches(model: Any) -> bool:
     return give_constants_to_branches(model) or rewrite_by(model, BRANCHES)
 
 
-_STEPS = (fold_constants, expand_sequences, rewrite, rewrite_contributed, _compute_both_branches)
+def _compute_all_steps(model: Any) -> bool:
+    """Write all steps that a Loop may take which is left, whose end data decide; return whether there was any."""
+    return rewrite_by(model, bounded_loops.RULES)
+
+
+_STEPS = (
+    fold_constants,
+    expand_sequences,
+    rewrite,
+    rewrite_contributed,
+    _compute_both_branches,
+    _compute_all_steps,
+)
 """What is done until there is nothing left to do, the first that changes the model; each returns whether it does."""
 
 

@@ -17,7 +17,7 @@ import onnx
 from t10.frontend.fold import fold_constants
 from t10.frontend.rewrites.apply import facts_of
 from t10.frontend.rewrites.control import body_of, stacked
-from t10.frontend.rewrites.site import KIND, Site
+from t10.frontend.rewrites.site import KIND, Rule, Site
 from t10.frontend.rewrites.subgraphs import write_graph
 from t10.frontend.rewrites.unrolled_size import MOST_NODES, goes_on, unrolled_nodes
 from t10.frontend.shapes import infer_shapes
@@ -39,7 +39,8 @@ def write_loop(site: Site, bound: int) -> Steps | None:
     trips = site.constant_input(0)
     n = bound if trips is None else min(bound, int(trips.reshape(())))
     limits = _limits(site, n)
-    if n < 1 or unrolled_nodes(site.node, site.facts, n) > MOST_NODES or not (limits or ends_itself):
+    n_nodes = unrolled_nodes(site.node, site.facts, n, is_masked=True)
+    if n < 1 or n_nodes > MOST_NODES or not (limits or ends_itself):
         return None
     carried, true = list(site.node.input[2:]), site.constant(np.array(True))
     n_carried, goes, runs = len(carried), true, list[str]()
@@ -71,6 +72,19 @@ def write_loop(site: Site, bound: int) -> Steps | None:
             site.op("Compress", stacked(site, row, 0), run, output=site.node.output[place], axis=0)
     total = site.reduce("ReduceSum", site.cast(run, KIND.FLOAT), [0], keep=False)
     return Steps(n, run, site.cast(total, KIND.INT32))
+
+
+def _by_trip_count(site: Site) -> bool:
+    """Write a Loop of a constant trip count that data end; rows that it stacks, if any are read, need a bound."""
+    trips = site.constant_input(0)
+    places = range(len(site.node.input) - 2, len(site.node.output))
+    if trips is None or any(site.output(place) for place in places):
+        return False
+    return write_loop(site, int(trips.reshape(()))) is not None
+
+
+RULES: dict[str, Rule] = {"Loop": _by_trip_count}
+"""For a Loop that data end and that has no bound. To be used last: what ends it may turn out to be constant."""
 
 
 def _limits(site: Site, n: int) -> str:

@@ -57,7 +57,7 @@ def _static_type(value: Any) -> tuple[int, ...] | None:
 def _loop(site: Site) -> bool:
     condition, body = site.constant_input(1), body_of(site, "body")
     n_steps = _n_steps(site, body)
-    if n_steps is None or (site.input(1) and condition is None):
+    if n_steps is None or (n_steps > 0 and site.input(1) and condition is None):
         return False
     if condition is not None and not condition.reshape(()):
         n_steps = 0
@@ -91,7 +91,7 @@ def _n_steps(site: Site, body: Any) -> int | None:
         return None
     most = most_steps(body, site.facts)
     given = most if count is None else min(most, int(count.reshape(())))
-    return given if goes_on(body, site.facts.constants) else n_steps_of(site, body, given)
+    return given if given < 1 or goes_on(body, site.facts.constants) else n_steps_of(site, body, given)
 
 
 def _gives_what_it_got(site: Site, body: Any, carried: Sequence[str]) -> bool:

@@ -30,12 +30,15 @@ def most_steps(body: Any, facts: Facts) -> int:
     return _MOST // max(1, _Walk(facts).through(body, _scope_of(body, facts), {}).weight) + 1
 
 
-def unrolled_nodes(node: Any, facts: Facts, n_steps: int) -> int:
-    """Return how many nodes so many steps of a Loop or Scan become at least, and no exact number above `MOST_NODES`."""
+def unrolled_nodes(node: Any, facts: Facts, n_steps: int, *, is_masked: bool = False) -> int:
+    """Return how many nodes so many steps of a Loop or Scan become at least, and no exact number above `MOST_NODES`.
+
+    Of a loop that is masked all steps are written, also behind one that ends it.
+    """
     body = body_of(node)
     walk, scope = _Walk(facts), _scope_of(body, facts)
     if node.op_type == "Loop":
-        return -(-walk.steps(node, scope, n_steps).weight // _NODE)
+        return -(-walk.steps(node, scope, n_steps, is_masked=is_masked).weight // _NODE)
     return -(-n_steps * max(1, walk.through(body, scope, {}).weight) // _NODE)
 
 
@@ -167,7 +170,7 @@ class _Walk:
         made = self.steps(node, scope, int(trips) if start else 0)
         return _Counted(max(1, made.weight), made.is_exact)
 
-    def steps(self, node: Any, scope: _Scope, n_steps: int) -> _Counted:
+    def steps(self, node: Any, scope: _Scope, n_steps: int, *, is_masked: bool = False) -> _Counted:
         """Return what so many steps of a Loop weigh, fewer if its body ends it by what is known before it runs."""
         body = body_of(node)
         carried = {
@@ -176,9 +179,10 @@ class _Walk:
             if outer in scope.numbers
         }
         one = self.through(body, scope, {body.input[1].name: np.True_})
-        if one.is_exact and goes_on(body, self.facts.constants):
+        is_endless = is_masked or goes_on(body, self.facts.constants)
+        if one.is_exact and is_endless:
             return _Counted(n_steps * max(1, one.weight))
-        total, is_exact, is_endless = 0, True, goes_on(body, self.facts.constants)
+        total, is_exact = 0, True
         for step in range(n_steps):
             known = {**carried, body.input[0].name: np.int64(step), body.input[1].name: np.True_}
             made = self.through(body, scope, known)
