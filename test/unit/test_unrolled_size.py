@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from math import ceil
 from typing import Any
@@ -14,6 +15,7 @@ from t10.frontend.importer import import_proto
 from t10.frontend.rewrites import apply
 from t10.frontend.rewrites.site import Facts
 from t10.frontend.rewrites.unrolled_size import MOST_NODES, most_steps, unrolled_nodes
+from t10.frontend.unrolled_limits import why_not_unrolled
 
 INNER = """Loop (inner, go, before) <body: graph = inside (int64 j, bool c, float[3] old) => (bool d, float[3] new) {
     new = Add (old, old)
@@ -121,6 +123,23 @@ def test_a_refusal_says_what_is_in_the_way(loop: str, reason: str, hint: str) ->
         import_proto(of, source="m")
     assert hint in str(caught.value)
     assert ("--bound" in str(caught.value)) == ("--bound" in hint)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rows", "opset", "reason"),
+    [
+        ("num_scan_inputs = 7", 5, 18, "has num_scan_inputs 7 .expected at most 2"),
+        ("num_scan_inputs = 1", 0, 18, "takes no step"),
+        ("num_scan_inputs = 1", 30000, 18, "becomes more than 20,000 nodes"),
+        ("num_scan_inputs = 1", 5, 8, "is of opset 8"),
+    ],
+)
+def test_a_refused_scan_says_why(attributes: str, rows: int, opset: int, reason: str) -> None:
+    body = "body: graph = step (float[2] a, float[2] e) => (float[2] o) { o = Add (a, e) }"
+    of = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": {opset}]>
+        g (float[2] s, float[{rows}, 2] x) => (float[2] y) {{ y = Scan <{attributes}, {body}> (s, x) }}""")
+    facts = Facts({"x": (rows, 2)}, {}, {}, frozenset(), opset)
+    assert re.match(reason, why_not_unrolled(of.graph.node[0], facts)[0])
 
 
 def test_small_loops_whose_nodes_are_mostly_identities_are_unrolled() -> None:

@@ -48,6 +48,9 @@ def _number(facts: Facts, name: str) -> int | None:
 def _scan(node: Any, facts: Facts) -> Reason:
     n_scanned = next((each.i for each in node.attribute if each.name == "num_scan_inputs"), 0)
     shapes = [facts.shapes.get(name) for name in node.input[len(node.input) - n_scanned :]]
+    if n_scanned > len(node.input):
+        most = f"at most {len(node.input)}, as it has inputs"
+        return f"has num_scan_inputs {n_scanned} (expected {most})", "export the model again"
     if facts.opset < 9:
         return "is of opset 8, a batch of sequences", "export with opset 9 or later"
     if not n_scanned or not all(shapes):
