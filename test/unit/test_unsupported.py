@@ -264,7 +264,7 @@ def test_nodes_of_fused_exports_say_how_to_export_without() -> None:
         ("Attention", "without the fusions"),
         ("MatMulBnb4", "leave this operator out of the quantisation"),
         ("DynamicQuantizeLSTM", "leave this operator out of the quantisation"),
-        ("Inverse", "ONNX has no such operator"),
+        ("Rfft", "ONNX has no such operator"),
     ],
 )
 def test_operators_of_onnx_runtime_say_where_they_come_from(operator: str, hint: str) -> None:

@@ -10,6 +10,7 @@ from t10.frontend.rewrites import (
     contributed_attention,
     contributed_cache,
     contributed_experts,
+    contributed_matrices,
     quantized_contributed,
 )
 from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
@@ -22,6 +23,7 @@ _RULES: dict[str, Rule] = {
     **contributed_attention.RULES,
     **contributed_cache.RULES,
     **contributed_experts.RULES,
+    **contributed_matrices.RULES,
 }
 _PACKED = ("GatherBlockQuantized", "MatMulNBits")
 """Operators that `packed_weights` rewrites, where their weights are."""
@@ -58,6 +60,12 @@ def known_reason(node: Any, shapes: Mapping[str, Sequence[int]]) -> tuple[str, s
         return (
             "has do_rotary = 1 (expected queries and keys that are not rotated)",
             "rotate them with RotaryEmbedding before a MultiHeadAttention",
+        )
+    if node.op_type == "Inverse":
+        most = contributed_matrices.MOST_ROWS
+        return (
+            f"is of matrices of more than {most} rows, or not of square ones in f32 or f16",
+            "invert it on the host",
         )
     if node.op_type == "MoE" and any(names[6:]):
         return (
