@@ -35,6 +35,7 @@ from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
 from t10.passes.fusion.signs import move_signs
 from t10.passes.fusion.split_joined import split_joined
+from t10.passes.fusion.storages import AS_STORED, Storage, best_storage
 from t10.passes.fusion.views import fold_views
 from t10.passes.fusion.wide import stay_wide
 from t10.passes.fusion.widen import widen_slow_sums
@@ -84,7 +85,8 @@ class Fuse(Pass):
     )
     orders: str = option(
         "matrix",
-        help="orders in which tensors are stored: matrix (as products are fastest) or keep",
+        help="orders in which tensors are stored: matrix (as products are fastest; on a chip with links, as its plan "
+        "is) or keep",
     )
     chip: str = option(DEFAULT_CHIP, help="name of a bundled chip, or a chip file: orders are counted for it")
     join: bool = option(
@@ -111,10 +113,26 @@ class Fuse(Pass):
         target = None if self.orders == "keep" else chip
         clean.run(module.operation)
         apply_patterns(module, (CONSTANT_OPERAND, REPEATED_CONSTANT), fold=True)
+
+        def fuse(module: Any, storage: Storage | None) -> None:
+            self._fuse_functions(module, target, storage, partials)
+
+        if target is None:
+            fuse(module, None)
+        elif target.links is not None and self.is_done(module):
+            fuse(module, AS_STORED)
+        else:
+            fuse(module, best_storage(module, target, fuse))
+
+    def _fuse_functions(
+        self, module: Any, chip: ChipSpec | None, storage: Storage | None, partials: Partials
+    ) -> None:
+        """Fuse every function of a module that is cleaned; see `fuse_function`."""
+        clean = passmanager.PassManager.parse(_CLEAN, context=module.context)
         for op in module.body.operations:
             function = op.operation
             if function.name == "func.func" and len(function.regions[0].blocks) == 1:
-                fuse_function(function, target, partials=partials, joins=self.join)
+                fuse_function(function, chip, storage, partials=partials, joins=self.join)
         apply_patterns(module, (REQUANTIZED,))
         clean.run(module.operation)
         _unname_moves(module)
@@ -197,15 +215,16 @@ def _is_fused(op: Any) -> bool:
 def fuse_function(
     function: Any,
     chip: ChipSpec | None,
+    storage: Storage | None = None,
     *,
     partials: Partials = DEFAULT_PARTIALS,
     joins: bool = True,
 ) -> None:
     """Fuse the body of one `func.func`.
 
-    Tensors are stored as products are fastest on `chip`, without one in the order of their dims. `partials` says which
-    sums of 16-bit floats stay in 16 bits, unless `chip` takes longer for them. Without `joins` only what moves, widens
-    or rounds elements becomes part of other operators.
+    Tensors are stored for `chip` as `storage` says, without one in the order of their dims. `partials` says which sums
+    of 16-bit floats stay in 16 bits, unless `chip` takes longer for them. Without `joins` only what moves, widens or
+    rounds elements becomes part of other operators.
     """
 
     def is_narrow(nest: Nest) -> bool:
@@ -246,8 +265,8 @@ def fuse_function(
         dead = join_products(function, graph) if joins else []
         if joins:
             join_alike(function, graph)
-        if chip is not None:
-            _store(function, graph, chip, partials if joins else None)
+        if chip is not None and storage is not None:
+            _store(function, graph, chip, storage, partials if joins else None)
         write_function(function, graph)
         drop_arguments(function, dead)
         update_signature(function)
@@ -259,13 +278,16 @@ def _rounds_parts(partials: Partials, graph: FusionGraph, nest: Nest) -> bool:
     return is_one and partials.rounds_parts(n_rows_each(graph, nest))
 
 
-def _store(function: Any, graph: FusionGraph, chip: ChipSpec, padded: Partials | None) -> None:
-    """Store tensors as products are fastest on a chip, with zeros where those of `padded` partials gain by them."""
+def _store(
+    function: Any, graph: FusionGraph, chip: ChipSpec, storage: Storage, padded: Partials | None
+) -> None:
+    """Store tensors in one way on a chip, with zeros where products of `padded` partials gain by them."""
     if padded is not None:
         pad_arguments(function, graph, padded, PadPrice(graph, target_of(function, graph, chip)))
         pad_columns(function, graph)
-    target = target_of(function, graph, chip)
-    reorder(function, graph, target)
-    widen_slow_sums(graph, target)
-    block_weights(function, graph)
+    if storage.n_cores:
+        reorder(function, graph, target_of(function, graph, storage.target(chip)))
+    widen_slow_sums(graph, target_of(function, graph, chip))
+    if storage.has_blocks:
+        block_weights(function, graph)
     copy_turned(function, graph, chip)
