@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from re import findall
 
 import pytest
 
@@ -95,6 +96,29 @@ def test_sources_are_printed_and_are_again_a_chip_file(
     again.write_text(text)
     assert load_chip(again) == load_chip(path)
     assert sources_of(again).of("clock_hz") == "ours: a guess"
+    assert sources_of(again).notes == sources_of(path).notes
+
+
+def test_every_reference_in_a_printed_source_is_among_the_printed_notes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["chips", "--json"]) == 0
+    n_references = 0
+    for chip in json.loads(capsys.readouterr().out):
+        defined = {line.partition(" ")[0] for line in chip["notes"]}
+        used = {each for source in chip["sources"].values() for each in findall(r"\[\d+\]", source)}
+        assert used <= defined, chip["name"]
+        n_references += len(used)
+    assert n_references > 5
+
+
+@pytest.mark.parametrize(("stated", "found"), [("x", "'x'"), ("[a, 3]", "['a', 3]")])
+def test_notes_that_are_no_lines_are_refused(stated: str, found: str, tmp_path: Path) -> None:
+    path = tmp_path / "chip.yaml"
+    path.write_text(f"based_on: test-4\nname: x\nnotes: {stated}\n")
+    with pytest.raises(InputError) as caught:
+        load_chip(path)
+    assert f"line 3: field notes: expected a list of texts, found {found}" in str(caught.value)
 
 
 @pytest.mark.parametrize(

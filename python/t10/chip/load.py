@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from t10.chip.numbers import LEVELS_KEY, listed, meant_field, numbers_of, put, words_of
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY, check_one_way
-from t10.chip.sources import SOURCES_KEY, Sources, sources_in
+from t10.chip.sources import NOTES_KEY, SOURCES_KEY, Sources, sources_in
 from t10.chip.spec import BASE_KEY, ChipSpec
 from t10.core import plugins
 from t10.core.trust.files import read_text
@@ -84,7 +84,7 @@ def sources_of(name_or_path: str | Path) -> Sources:
         path = plugins.file(plugins.CHIPS, text, bundled_chips()) if text in added else Path(text)
         written = read_text(path, YAML_BYTES)
     fields = parse_yaml(written, text)
-    found = sources_in(written, fields.get(SOURCES_KEY))
+    found = sources_in(written, fields.get(SOURCES_KEY), fields.get(NOTES_KEY, ()))
     if fields.get(LEVELS_KEY) and CORES_KEY not in fields:
         fields[CORES_KEY] = None
         found = replace(found, by_field=(*found.by_field, (CORES_KEY, "counts of levels")))
@@ -178,6 +178,16 @@ def _check_sources(stated: object, source: str) -> None:
     )
 
 
+def _check_notes(stated: object, source: str) -> None:
+    """Raise `InputError` unless notes are a list of lines."""
+    if not isinstance(stated, list) or not all(
+        isinstance(each, str) for each in cast("list[object]", stated)
+    ):
+        raise InputError(
+            f"{source}field {NOTES_KEY}: expected a list of texts, found {stated!r:.60}", hint=HINT
+        )
+
+
 def _bundled(name: str) -> dict[str, Any]:
     return _filled(parse_yaml(_bundled_text(name), name), name, {})
 
@@ -189,6 +199,7 @@ def _bundled_text(name: str) -> str:
 def _filled(fields: dict[str, Any], source: str, lines: Mapping[Place, int]) -> dict[str, Any]:
     """Return the fields of a file, those of the bundled chip it is based on filled in."""
     _check_sources(fields.pop(SOURCES_KEY, {}), f"{source}: {line_text((SOURCES_KEY,), lines)}")
+    _check_notes(fields.pop(NOTES_KEY, []), f"{source}: {line_text((NOTES_KEY,), lines)}")
     base = fields.pop(BASE_KEY, None)
     if base is None:
         return fields

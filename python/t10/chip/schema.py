@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from t10.chip.load import BASE_KEY, CORES_KEY, LEVELS_KEY, bundled_chips
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY
-from t10.chip.sources import SOURCES_KEY
+from t10.chip.sources import NOTES_KEY, SOURCES_KEY
 from t10.chip.spec import ChipSpec
 from t10.chip.units import BYTES, HERTZ, PER_SECOND
 from t10.core.dtypes import NUMPY_BY_DTYPE
@@ -37,6 +37,11 @@ def chip_schema() -> Node:
             "description": "where numbers come from, by field; beside comments",
             "type": "object",
             "additionalProperties": {"type": "string"},
+        },
+        NOTES_KEY: {
+            "description": "lines about the chip, such as what [1] in its sources is; beside comments",
+            "type": "array",
+            "items": {"type": "string"},
         },
         BANDWIDTH_KEY: {**rate, "description": f"of all off-chip memory; short for {MEMORY_KEY}"},
     }

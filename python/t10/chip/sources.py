@@ -7,13 +7,15 @@ clock_hz: 1.33 GHz  # profile print-outs  the source of clock_hz
 levels: ...
 ```
 
+A file without comments has `notes`, a list of lines, and `sources`, texts by field.
+
 Fields that a file does not have are those of the chip that it is `based_on`, and so are their sources.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,7 +24,7 @@ import yaml
 from t10.chip.off_chip import BANDWIDTH_KEY, MEMORY_KEY
 from t10.core.trust.tree import Place, yaml_lines
 
-SOURCES_KEY = "sources"
+SOURCES_KEY, NOTES_KEY = "sources", "notes"
 DEFAULT, NOT_STATED, CHANGED = "default", "not stated", "changed here"
 _COMMENT = re.compile(r"\s*#\s?(.*)")
 
@@ -61,14 +63,14 @@ class Sources:
         return Sources(self.notes, (*kept, *changed), self.given)
 
 
-def sources_in(text: str, stated: object = None) -> Sources:
-    """Return what the comments of a file say, and what it `stated` as sources by field."""
+def sources_in(text: str, stated: object = None, notes: Sequence[str] = ()) -> Sources:
+    """Return what the comments of a file say, what it `stated` as sources by field, and its further `notes`."""
     comments = _comments(text)
     begins: dict[int, Place] = {}
     for place, line in sorted(yaml_lines(text).items(), key=lambda each: len(each[0])):
         begins.setdefault(line, place)
     first = min(begins, default=0)
-    notes = tuple(comment for line, (comment, is_alone) in comments.items() if is_alone and line < first)
+    before = [comment for line, (comment, is_alone) in comments.items() if is_alone and line < first]
     found: dict[str, list[str]] = {}
     for line, (comment, is_alone) in comments.items():
         if is_alone and line < first:
@@ -85,7 +87,8 @@ def sources_in(text: str, stated: object = None) -> Sources:
         texts |= {
             _known(str(field)): str(source) for field, source in cast("dict[object, object]", stated).items()
         }
-    return Sources(notes, tuple(texts.items()), frozenset(_known(str(place[0])) for place in begins.values()))
+    given = frozenset(_known(str(place[0])) for place in begins.values())
+    return Sources((*before, *notes), tuple(texts.items()), given)
 
 
 def _field(place: Place) -> str:

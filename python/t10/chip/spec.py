@@ -20,7 +20,7 @@ from t10.chip.energy import Energy
 from t10.chip.levels import MOST_LEVELS, Level, links_of, n_cores_of
 from t10.chip.off_chip import BANDWIDTH_KEY, OffChipMemory, with_bandwidth
 from t10.chip.refusals import unsuitable
-from t10.chip.sources import SOURCES_KEY
+from t10.chip.sources import NOTES_KEY, SOURCES_KEY
 from t10.chip.units import (
     LEAST_RATE,
     MOST_MEMORY,
@@ -109,7 +109,7 @@ class ChipSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    OTHER_KEYS: ClassVar = (BASE_KEY, BANDWIDTH_KEY, SOURCES_KEY)
+    OTHER_KEYS: ClassVar = (BASE_KEY, BANDWIDTH_KEY, SOURCES_KEY, NOTES_KEY)
     """What a chip file may have beside these fields."""
 
     name: Annotated[

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from t10.chip import ChipSpec, bundled_chips, load_chip, sources_of
 from t10.chip.off_chip import OffChipMemory
-from t10.chip.sources import SOURCES_KEY, Sources
+from t10.chip.sources import NOTES_KEY, SOURCES_KEY, Sources
 from t10.cli.arguments import Arguments
 from t10.cli.terminal import new_table, say, say_json, stdout
 from t10.report.columns import Column, FittedTable
@@ -37,12 +37,12 @@ def run_chips(arguments: Arguments) -> int:
 
 
 def _with_sources(chip: ChipSpec, name: str) -> dict[str, Any]:
-    """Return the fields of a chip and where they come from: again a chip file, of JSON."""
+    """Return the fields of a chip, where they come from, and notes: again a chip file, of JSON."""
     known = sources_of(name)
     given = [field for field in ChipSpec.model_fields if getattr(chip, field) not in (None, ())]
     rows = dict.fromkeys((*given, *(field for field, _ in known.by_field)))
     sources = {field: known.of(field) for field in rows if field not in UNSOURCED}
-    return {**chip.model_dump(mode="json"), SOURCES_KEY: sources}
+    return {**chip.model_dump(mode="json"), SOURCES_KEY: sources, NOTES_KEY: list(known.notes)}
 
 
 def _overview(chips: Sequence[ChipSpec]) -> FittedTable:
