@@ -30,6 +30,7 @@ from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, by_reading, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
+from t10.plan.greedy.on_links import with_numberings
 from t10.plan.joint.choose import JointPlanner, deadline_of, is_past
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.joint.states import NUMBERED, PLAIN, Breadth
@@ -351,17 +352,17 @@ def _greedy_plan(
 ) -> ModulePlan:
     """Return the plan of Algorithm 1; operators then follow their producers' layouts where that is faster.
 
-    If those plans do not fit, they are left as they were. If packing wastes more than is left, all is done again with
-    less memory.
+    If those do not fit, they are left as they were. If packing wastes too much, all is done again with less memory.
     """
-    tables = tables_of(context, fronts)
+    offered = fronts if options.as_published else with_numberings(context, fronts)
+    tables = tables_of(context, offered)
     spare = end = 0
     for _ in range(FIT_ROUNDS):
         if progress:
             progress("reconcile", 0, 1)
-        choices = reconciled(context, fronts, tables, options.reading, spare)
-        free = free_bytes(context, fronts, tables, choices, spare)
-        own = (fronts, choices)
+        choices = reconciled(context, offered, tables, options.reading, spare)
+        free = free_bytes(context, offered, tables, choices, spare)
+        own = (offered, choices)
         candidates = (own,) if options.as_published else (followed(context, *own, free, options), own)
         for candidate in candidates:
             plan = placing(assemble(context, *candidate, progress))

@@ -7,11 +7,13 @@ from math import prod
 import numpy as np
 
 from t10.core.arrays import Ints
+from t10.core.costs import links_of
 from t10.core.dtypes import size_bytes
 from t10.cost.operator import output_chunk
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import row_cores
 from t10.plan.context import Context
+from t10.plan.greedy.on_links import on_links
 from t10.plan.greedy.reconcile import Problem, reconcile
 from t10.plan.memory.allocation import aligned_size
 from t10.plan.memory.levels import Choice, LevelTable, level_table, spread_bytes
@@ -22,14 +24,20 @@ LIVE_ROUNDS = 4
 
 
 def tables_of(context: Context, fronts: tuple[Front, ...]) -> tuple[LevelTable, ...]:
-    """Return the (plan, idle level) table of every operator; operators of one kind share one object."""
+    """Return the (plan, idle level) table of every operator; operators of one kind share one object.
+
+    Where cores are linked, what moves is counted as it passes links (`on_links`).
+    """
     found: dict[object, LevelTable] = {}
     result: list[LevelTable] = []
-    for spec, front, owned in zip(context.graph.operators, fronts, context.owned, strict=True):
+    has_links = links_of(context.cost) is not None
+    operators = zip(context.graph.operators, fronts, context.owned, strict=True)
+    for step, (spec, front, owned) in enumerate(operators):
         pinned = context.level_by_operator.get(spec.name)
         key = (id(front), owned, pinned)
         if key not in found:
-            found[key] = level_table(spec, front, owned, context.chip.n_cores, context.cost, pinned)
+            table = level_table(spec, front, owned, context.chip.n_cores, context.cost, pinned)
+            found[key] = on_links(context, step, front, table) if has_links else table
         result.append(found[key])
     return tuple(result)
 

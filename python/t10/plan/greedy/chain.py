@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from t10.core.arrays import Ints
+from t10.core.costs import links_of
 from t10.core.dtypes import size_bytes
 from t10.core.expression import OperatorSpec
 from t10.core.plan import CostedPlan, OperatorPlan
@@ -78,7 +79,9 @@ def _best(context: Context, walk: _Walk, step: int, front: Front, choice: Choice
     """Return the front and choice of one operator: as they were, or with the best plan that follows an operand."""
     spec, current = context.graph.operators[step], front[choice.plan]
     best, best_cycles = current, _exact_cycles(context, walk, step, current.plan, choice.level)
-    for plan in _candidates(context, walk, spec):
+    # Where cores are linked, what a plan's operands take to arrive differs more than what plans compute.
+    others = [each.plan for each in front] if links_of(context.cost) is not None else []
+    for plan in dict.fromkeys((*_candidates(context, walk, spec), *others)):
         priced = _priced(context, spec, plan)
         if plan == current.plan or not _has_room(context, walk, step, current, priced):
             continue
