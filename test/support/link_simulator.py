@@ -52,7 +52,9 @@ def _hops(level: LinkLevel, here: int, there: int) -> Iterator[tuple[object, ...
         yield from _through_tree(level.width, here, there)
     if level.topology not in ("mesh", "torus"):
         return
-    sides = (level.count // level.width, level.width)
+    positions = [at for at in range(level.count + len(level.missing)) if at not in level.missing]
+    here, there = positions[here], positions[there]
+    sides = ((level.count + len(level.missing)) // level.width, level.width)
     at, end = list(divmod(here, level.width)), divmod(there, level.width)
     for dim in (1, 0):
         n, distance = sides[dim], end[dim] - at[dim]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import onnx
@@ -49,10 +51,14 @@ TOPOLOGIES: tuple[tuple[Topology, int, int], ...] = (
     ("tree", 9, 3),
     ("tree", 10, 4),
 )
+MISSING = {("mesh", 13, 5): (4, 6), ("torus", 9, 4): (0, 5, 11), ("torus", 6, 8): (2, 7)}
+"""Grids with positions that are missing."""
+GRIDS = (*TOPOLOGIES, *MISSING)
 
 
 def level(topology: Topology, count: int, width: int, stride: int = 4, **changes: int) -> LinkLevel:
-    known = LinkLevel(stride, count, topology, width, 3 * RATE_CYCLES // 2, 20, True)
+    missing = MISSING.get((topology, count, width), ())
+    known = LinkLevel(stride, count, topology, width, 3 * RATE_CYCLES // 2, 20, True, missing)
     return replace(known, **changes)
 
 
@@ -75,7 +81,7 @@ def rows_of(sent: list[Sent]) -> np.ndarray:
     return np.array([(n, s.source, t, s.n_bytes) for n, s in enumerate(sent) for t in s.targets], np.int64)
 
 
-@pytest.mark.parametrize(("topology", "count", "width"), TOPOLOGIES)
+@pytest.mark.parametrize(("topology", "count", "width"), GRIDS)
 @pytest.mark.parametrize("is_multicast", [True, False])
 def test_what_passes_a_link_is_what_is_walked_hop_by_hop(
     topology: Topology, count: int, width: int, is_multicast: bool
@@ -99,7 +105,7 @@ def test_what_passes_a_link_is_what_is_walked_hop_by_hop(
         assert links.cycles(n_cores, n_bytes) == max(-(-n // rate) for n, rate in walked.values())
 
 
-@pytest.mark.parametrize(("topology", "count", "width"), TOPOLOGIES)
+@pytest.mark.parametrize(("topology", "count", "width"), GRIDS)
 def test_packets_arrive_when_phases_are_priced_to_end(topology: Topology, count: int, width: int) -> None:
     """Packets wait for each other at every link; prices add up what passes the busiest."""
     links, chip = nested(topology, count, width), load_chip("test-64")
@@ -327,3 +333,54 @@ def test_transfers_take_turns_however_long_they_are(seed: int) -> None:
         turns.append(priced / (fragment_cycles + 1))
     busiest = max(max(sum(pair[end] == core for pair in pairs) for core in range(n_cores)) for end in (0, 1))
     assert turns[0] == turns[1] >= busiest
+
+
+def holed(missing: tuple[int, ...], **changes: object) -> ChipSpec:
+    """Return a chip of 14 cores on a mesh of 4 columns, but for positions that are missing."""
+    fields = {"name": "core", "count": 14, "topology": "mesh", "columns": 4, "missing": missing}
+    grid = Level.model_validate({**fields, "link_bytes_per_cycle": 1, "latency_cycles": 5, **changes})
+    return load_chip("test-mesh").model_copy(update={"name": "holed", "n_cores": 14, "levels": (grid,)})
+
+
+def test_ways_pass_through_missing_cores() -> None:
+    links = holed((1, 2)).links
+    assert links is not None
+    # Core 1 is at position 3 of the first row, core 2 at the first of the second.
+    for target, n_hops in ((1, 3), (2, 1), (13, 6)):
+        n_bytes, latency = links.loads(14, np.array([[0, 0, target, 7]], np.int64))
+        assert latency == 5 * n_hops
+        assert int((n_bytes > 0).sum()) == n_hops
+
+
+def test_a_model_on_a_mesh_with_missing_cores_is_planned_executed_and_proved(tmp_path: Path) -> None:
+    path = tmp_path / "holed.yaml"
+    path.write_text(
+        "based_on: test-mesh\nname: holed\nlevels:\n"
+        "  - {name: core, count: 14, topology: mesh, columns: 4, missing: [5, 10], link_bytes_per_cycle: 1}\n"
+    )
+    executable = compile(MODELS / "mlp.onnx", path)
+    chip = load_chip(path)
+    assert executable.chip.n_cores == 14
+    assert max(each.active.plan.n_cores for each in executable.plan.operators) <= 14
+    assert not verify_module(executable.plan, chip)
+    inputs = random_inputs(executable.plan.graph, 0)
+    expected = by_runtime(onnx.ModelProto.FromString((MODELS / "mlp.onnx").read_bytes()), inputs)
+    for name, found in executable.run(inputs).items():
+        np.testing.assert_allclose(found, expected[name], rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"missing": (1, 1)},
+            "missing = [1, 1], expected positions from 0 to 15 (count + missing = 16), each once",
+        ),
+        ({"missing": (1, 16)}, "missing = [1, 16], expected positions from 0 to 15"),
+        ({"missing": (3,)}, "columns = 4, expected a divisor of count + missing = 15"),
+        ({"missing": (3,), "topology": "switch", "columns": 0}, "missing = [3], expected none for switch"),
+    ],
+)
+def test_missing_positions_that_are_none_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        holed(**{"missing": (1, 2), **changes})

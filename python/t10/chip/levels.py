@@ -18,6 +18,8 @@ MOST_LEVELS = 8
 MOST_CYCLES = 1 << 20
 MOST_BYTES_PER_SECOND = 1e14
 """Far above any link."""
+MOST_MISSING = 1 << 12
+"""Positions of a level that are listed one by one."""
 MOST_PAIRS = 1 << 10
 """Groups that may each be linked with every other."""
 KEPT_LINKS = 64
@@ -52,6 +54,14 @@ class Level(BaseModel):
         rate_field("link", MOST_BYTES_PER_SECOND),
     ] = 0
     latency_cycles: Annotated[int, Field(ge=0, le=MOST_CYCLES, description="of a hop"), Plain] = 0
+    missing: Annotated[
+        tuple[Annotated[int, Field(ge=0, le=1 << 20), Plain], ...],
+        Field(
+            max_length=MOST_MISSING,
+            description="positions of a mesh, torus, line or ring, row by row from 0, where none of those counted is; "
+            "their routers work",
+        ),
+    ] = ()
     multicast: Annotated[
         bool, Field(description="whether bytes that many want pass a link once; else once for each")
     ] = True
@@ -74,13 +84,7 @@ class Level(BaseModel):
                 f"level {self.name}: expected one of {' and '.join(rates)} for {self.topology}, found {found}",
                 *rates,
             )
-        is_grid = self.topology in ("mesh", "torus")
-        if is_grid != bool(self.columns) or (is_grid and self.count % self.columns):
-            raise unsuitable(
-                f"level {self.name}: columns = {self.columns}, expected a divisor of count = {self.count} for a mesh or"
-                " torus, none otherwise",
-                "columns",
-            )
+        self._check_positions()
         if (self.topology == "tree") != (self.children > 1) or self.children == 1:
             raise unsuitable(
                 f"level {self.name}: children = {self.children}, expected 2 or more for a tree, none otherwise",
@@ -93,6 +97,31 @@ class Level(BaseModel):
                 "count",
             )
         return self
+
+    def _check_positions(self) -> None:
+        """Refuse grids that are none, and missing positions of what has no positions."""
+        is_grid = self.topology in ("mesh", "torus")
+        n_positions = self.count + len(self.missing)
+        if self.missing and self.kind not in ("mesh", "torus"):
+            raise unsuitable(
+                f"level {self.name}: missing = {list(self.missing)}, expected none for {self.topology}: only a mesh, "
+                "torus, line or ring has positions",
+                "missing",
+            )
+        if is_grid != bool(self.columns) or (is_grid and n_positions % self.columns):
+            whole = f"count + missing = {n_positions}" if self.missing else f"count = {self.count}"
+            raise unsuitable(
+                f"level {self.name}: columns = {self.columns}, expected a divisor of {whole} for a mesh or torus, none "
+                "otherwise",
+                "columns",
+            )
+        distinct = set(self.missing)
+        if len(distinct) < len(self.missing) or max(distinct, default=0) >= n_positions:
+            raise unsuitable(
+                f"level {self.name}: missing = {list(self.missing)}, expected positions from 0 to {n_positions - 1} "
+                f"(count + missing = {n_positions}), each once",
+                "missing",
+            )
 
     def rate(self, clock_hz: float) -> int:
         """Return the bytes that a link passes in `RATE_CYCLES` cycles."""
@@ -109,7 +138,8 @@ class Level(BaseModel):
             if self.link_bytes_per_cycle
             else f"{self.link_bytes_per_second / 1e9:g} GB/s"
         )
-        return f"{self.topology}, {passed} a link, {self.latency_cycles} cycles a hop"
+        missing = f", {len(self.missing)} positions without a {self.name}" if self.missing else ""
+        return f"{self.topology}, {passed} a link, {self.latency_cycles} cycles a hop{missing}"
 
     @property
     def kind(self) -> Topology:
@@ -134,10 +164,11 @@ def links_of(levels: tuple[Level, ...], clock_hz: float) -> Links | None:
                 stride=stride,
                 count=level.count,
                 topology=level.kind,
-                width=level.columns or level.children or level.count,
+                width=level.columns or level.children or level.count + len(level.missing),
                 rate=level.rate(clock_hz) if level.topology != "exchange" else 1,
                 latency_cycles=level.latency_cycles,
                 is_multicast=level.multicast,
+                missing=tuple(sorted(level.missing)),
             )
             for stride, level in zip(strides, levels, strict=False)
         )

@@ -1,7 +1,8 @@
 // What passes over the links between groups of cores in an exchange phase (t10.core.links.Links).
 //
 // A transfer uses the links of the outermost level on which its ends lie in different groups, and no others. What several
-// cores want of one passes a link once where the level multicasts, else once for each of them.
+// cores want of one passes a link once where the level multicasts, else once for each of them. Groups of a mesh or torus
+// stand at its positions in order, but for those that are missing: these have links like others, and no group.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace t10 {
 
 constexpr std::int64_t kRateCycles = 1024;  // rates of links are bytes in so many cycles
-constexpr std::size_t kLevelNumbers = 7;
+constexpr std::size_t kLevelNumbers = 8;  // the last says how many numbers follow: positions that are missing
 
 enum class Topology : std::int64_t { kExchange, kAllToAll, kSwitch, kMesh, kTorus, kTree };
 
@@ -23,14 +24,21 @@ class LinkLoads {
 
   // `numbers` are those of t10.core.links.Links, innermost level first.
   LinkLoads(const std::vector<Int> &numbers, Int n_cores) {
-    if (numbers.size() % kLevelNumbers != 0) throw std::invalid_argument("LinkLoads: seven numbers for each level");
-    for (std::size_t i = 0; i < numbers.size(); i += kLevelNumbers) {
-      Level level{numbers[i], numbers[i + 1], static_cast<Topology>(numbers[i + 2]), numbers[i + 3], numbers[i + 4],
-                  numbers[i + 5], numbers[i + 6] != 0, static_cast<Int>(bytes_.size()), 0};
+    for (std::size_t i = 0; i < numbers.size();) {
+      if (numbers.size() - i < kLevelNumbers) throw std::invalid_argument("LinkLoads: eight numbers for each level");
+      const Int n_missing = numbers[i + 7];
+      if (n_missing < 0 || n_missing > static_cast<Int>(numbers.size() - i - kLevelNumbers))
+        throw std::invalid_argument("LinkLoads: fewer missing positions than are said to follow");
+      Level level{numbers[i],     numbers[i + 1], static_cast<Topology>(numbers[i + 2]), numbers[i + 3],
+                  numbers[i + 4], numbers[i + 5], numbers[i + 6] != 0,                   static_cast<Int>(bytes_.size()),
+                  0,              numbers[i + 1] + n_missing};
       if (level.stride < 1 || level.count < 1 || level.width < 1 || level.rate < 1)
         throw std::invalid_argument("LinkLoads: a level without groups or bandwidth");
       if (level.topology == Topology::kTree && level.width < 2)
         throw std::invalid_argument("LinkLoads: a tree whose switches have one child");
+      i += kLevelNumbers;
+      level.places = places_of(level, numbers.begin() + static_cast<std::ptrdiff_t>(i), n_missing);
+      i += static_cast<std::size_t>(n_missing);
       level.n_links = n_links_of(level);
       const Int whole = level.stride * level.count, n_parents = (n_cores + whole - 1) / whole;
       bytes_.resize(bytes_.size() + static_cast<std::size_t>(n_parents * level.n_links), 0);
@@ -86,14 +94,34 @@ class LinkLoads {
     Int width, rate, latency;
     bool is_multicast;
     Int first, n_links;
+    Int n_positions;                 // of a mesh or torus, missing ones included
+    std::vector<Int> places = {};    // by group its position; empty where none is missing
+
+    Int place(Int group) const { return places.empty() ? group : places[static_cast<std::size_t>(group)]; }
   };
+
+  // By group its position, where so many are missing: those from `missing` on, ascending.
+  static std::vector<Int> places_of(const Level &level, std::vector<Int>::const_iterator missing, Int n_missing) {
+    std::vector<Int> places;
+    if (n_missing == 0) return places;
+    const auto end = missing + n_missing;
+    for (Int at = 0; at < level.n_positions; ++at) {
+      if (missing != end && *missing == at)
+        ++missing;
+      else
+        places.push_back(at);
+    }
+    if (missing != end || static_cast<Int>(places.size()) != level.count)
+      throw std::invalid_argument("LinkLoads: missing positions that are not there, or not ascending");
+    return places;
+  }
 
   static Int n_links_of(const Level &level) {
     switch (level.topology) {
       case Topology::kAllToAll: return level.count * level.count;
       case Topology::kSwitch: return 2 * level.count;
       case Topology::kMesh:
-      case Topology::kTorus: return 4 * level.count;
+      case Topology::kTorus: return 4 * level.n_positions;
       case Topology::kTree: {
         Int n = 0;
         for (Int nodes = level.count; nodes > 1; nodes = above(level, nodes)) n += 2 * nodes;
@@ -135,7 +163,9 @@ class LinkLoads {
     }
     if (level.topology == Topology::kTree) return climb(level, from, to, use);
     // First along the row, then along the column.
-    const Int width = level.width, height = level.count / width, row = from / width, column = to % width;
+    from = level.place(from);
+    to = level.place(to);
+    const Int width = level.width, height = level.n_positions / width, row = from / width, column = to % width;
     return walk(level, from % width, column, width, [&](Int at, Int way) { use(4 * (row * width + at) + way); }) +
            walk(level, row, to / width, height, [&](Int at, Int way) { use(4 * (at * width + column) + 2 + way); });
   }

@@ -12,6 +12,9 @@ the outermost level on which its ends lie in different groups, and no others.
 the first common switch, then down; a hop for every switch |
 | `mesh` | to the neighbours in rows of `width` and in columns, one in each direction | along the row, then the column |
 | `torus` | the same, and from each end to the other | the shorter way round, forward of two equal ones |
+
+Groups of a mesh or torus stand at its positions in order, row by row. Positions may be `missing`: their routers and
+links pass what is on its way, but no group is there.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ TOPOLOGIES: tuple[Topology, ...] = ("exchange", "all-to-all", "switch", "mesh", 
 class LinkLevel:
     """`count` groups of `stride` cores each, and the links between them.
 
-    A link passes `rate` bytes in `RATE_CYCLES` cycles in its direction; `latency_cycles` are those of a hop.
+    A link passes `rate` bytes in `RATE_CYCLES` cycles in its direction; `latency_cycles` are those of a hop. Positions
+    of a mesh or torus that are `missing`, ascending, have no group.
     """
 
     stride: int
@@ -46,6 +50,7 @@ class LinkLevel:
     rate: int
     latency_cycles: int
     is_multicast: bool
+    missing: tuple[int, ...] = ()
 
     @property
     def n_links(self) -> int:
@@ -56,7 +61,7 @@ class LinkLevel:
             while nodes[-1] > 1:
                 nodes.append(-(-nodes[-1] // self.width))
             return 2 * sum(nodes[:-1])
-        return by_topology.get(self.topology, 4 * self.count)
+        return by_topology.get(self.topology, 4 * (self.count + len(self.missing)))
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class Links:
                 each.rate,
                 each.latency_cycles,
                 int(each.is_multicast),
+                len(each.missing),
+                *each.missing,
             )
         )
 

@@ -62,7 +62,7 @@ def page_data(
             "hertz": chip.clock_hz,
             "tilesPerRow": chip.floor_plan.tiles_per_row,
             "rows": chip.floor_plan.rows,
-            "levels": [[each.name, each.count, each.columns] for each in chip.levels]
+            "levels": [[each.name, each.count, each.columns, sorted(each.missing)] for each in chip.levels]
             or [["core", chip.n_cores, 0]],
             "bytesPerCycle": chip.exchange_bytes_per_cycle,
         },

@@ -227,22 +227,28 @@ const Model = {
    * columns]. A level without columns, and a chip of less than two blocks of tiles, is drawn as a square.
    */
   floor(chip) {
-    const [[, count, columns], ...outer] = chip.levels;
+    const [[, count, columns, missing = []], ...outer] = chip.levels;
     const isSmall = columns > 0 || count <= chip.rows * chip.tilesPerRow * 2;
-    const across = columns || Math.ceil(Math.sqrt(count));
+    const n = count + missing.length;
+    const across = columns || Math.ceil(Math.sqrt(n));
+    const spot = (tile) => Model.position(tile, missing);
     let floor = isSmall
-      ? { rows: Math.ceil(count / across), columns: across, at: (tile) => [Math.floor(tile / across), tile % across] }
+      ? { rows: Math.ceil(n / across), columns: across, at: (tile) => [Math.floor(spot(tile) / across), spot(tile) % across] }
       : { rows: chip.rows, columns: Math.ceil(count / (chip.tilesPerRow * chip.rows)) * chip.tilesPerRow, at: (tile) => Model.place(chip, tile) };
     floor.frames = [];
     let size = count;
-    for (const [, groups, wide] of outer) {
-      const [inner, n, grid] = [floor, size, wide || Math.ceil(Math.sqrt(groups))];
-      const corner = (group) => [Math.floor(group / grid) * (inner.rows + 1), (group % grid) * (inner.columns + 1)];
+    for (const [, groups, wide, absent = []] of outer) {
+      const positions = groups + absent.length;
+      const [inner, n, grid] = [floor, size, wide || Math.ceil(Math.sqrt(positions))];
+      const corner = (group) => {
+        const at = Model.position(group, absent);
+        return [Math.floor(at / grid) * (inner.rows + 1), (at % grid) * (inner.columns + 1)];
+      };
       const moved = ([row, column], [down, right]) => [row + down, column + right];
       const each = [...Array(groups).keys()].map(corner);
       floor = {
-        rows: Math.ceil(groups / grid) * (inner.rows + 1) - 1,
-        columns: Math.min(grid, groups) * (inner.columns + 1) - 1,
+        rows: Math.ceil(positions / grid) * (inner.rows + 1) - 1,
+        columns: Math.min(grid, positions) * (inner.columns + 1) - 1,
         at: (tile) => moved(inner.at(tile % n), corner(Math.floor(tile / n))),
         frames: each.flatMap((at) => [[...at, inner.rows, inner.columns],
           ...inner.frames.map(([row, column, ...rest]) => [...moved([row, column], at), ...rest])]),
@@ -251,6 +257,9 @@ const Model = {
     }
     return floor;
   },
+
+  /** Return the position of a group in a grid of which positions, ascending, are missing. */
+  position: (group, missing) => missing.reduce((at, each) => (each <= at ? at + 1 : at), group),
 
   /** Return the row and column of a tile on one IPU. */
   place(chip, tile) {
