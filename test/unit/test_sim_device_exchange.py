@@ -185,7 +185,9 @@ def test_a_tile_copies_when_its_own_transfers_have_ended():
     assert alone.cycles == CHIP.copy_launch_cycles + 1000 + 4
     assert exchange.transfer_cycles == 1 + 1000 + CHIP.fragment_cycles
     word = 1 + CHIP.fragment_cycles
-    assert both.cycles == exchange.cycles - exchange.transfer_cycles + word + alone.cycles - CHIP.fragment_cycles
+    assert (
+        both.cycles == exchange.cycles - exchange.transfer_cycles + word + alone.cycles - CHIP.fragment_cycles
+    )
     runs = np.array([(0, 1, 0, 0, 0, 1), (0, 1, 1, 2, 0, 1000)], np.int32)
     loads = phase_loads(runs, np.array([(0, 0, 250, 2000)], np.int32), N_TILES, 4, exchange_rates(CHIP))
     assert phase_cycles(CHIP, loads) == both.cycles
