@@ -25,6 +25,9 @@ constexpr std::size_t LOOK_AHEAD = 96, LOOK_AHEAD_MANY = 8, MANY_RECEIVERS = std
 // A schedule is good enough that is done at most this part of its busiest port's time later than any can be.
 constexpr std::int64_t GOOD_NUMERATOR = 2, GOOD_DENOMINATOR = 100;
 
+// How urgent transfers are made by what their tiles do behind them: quarters of what that takes. No one share is best.
+constexpr std::int64_t URGENCIES[] = {0, 2, 8}, WHOLE = 4;
+
 // Parts of the busiest port's time that transfers are cut into, the fewest cycles of a part, and the most parts that are
 // worth looking at.
 constexpr std::int64_t CUTS[] = {16, 48}, LEAST_CUT = 8;
@@ -98,11 +101,11 @@ struct Work {
 // targets first: tiles that all send to all then take turns.
 class Scheduler {
  public:
-  // Where transfers have `rounds`, those of earlier ones begin first.
+  // Where transfers have `rounds`, those of earlier ones begin first. `urgency`: quarters of tails that count as left to do.
   Scheduler(const std::vector<Transfer> &transfers, const std::vector<std::int64_t> &tails, const Cut &cut = {},
-            const std::vector<std::int32_t> &rounds = NO_ROUNDS)
+            const std::vector<std::int32_t> &rounds = NO_ROUNDS, std::int64_t urgency = WHOLE)
       : transfers_(transfers), tails_(tails), n_tiles_(static_cast<std::int64_t>(tails.size())), cut_(cut),
-        rounds_(rounds), until_(ports(n_tiles_)), left_(ports(n_tiles_)), mask_(ports(n_tiles_)) {
+        rounds_(rounds), urgency_(urgency), until_(ports(n_tiles_)), left_(ports(n_tiles_)), mask_(ports(n_tiles_)) {
     order();
     enter();
     for (const Work &job : work_) longest_ = std::max(longest_, job.cycles);
@@ -132,7 +135,7 @@ class Scheduler {
     std::vector<std::uint8_t> is_fresh(all.size());
     std::int64_t now = 0;
     while (true) {
-      if (is_late(now, fresh, limit)) {
+      if (result.done >= limit || is_late(now, fresh, limit)) {
         result.done = limit;
         break;
       }
@@ -239,7 +242,8 @@ class Scheduler {
   // Whether a port that is free now has so much left that the schedule will not end before `limit`.
   bool is_late(std::int64_t now, const std::vector<std::int32_t> &fresh, std::int64_t limit) const {
     return limit < NO_LIMIT && std::any_of(fresh.begin(), fresh.end(), [&](std::int32_t tile) {
-             return now + std::max(due(send(tile)), due(receive(tile))) >= limit;
+             const std::int64_t left = std::max(left_[send(tile)], left_[receive(tile)]);
+             return now + left + (left > 0 ? tails_[static_cast<std::size_t>(tile)] : 0) >= limit;
            });
   }
 
@@ -289,7 +293,7 @@ class Scheduler {
   }
 
   // What a port has left to do, and its tile behind that.
-  std::int64_t due(std::size_t port) const { return left_[port] + tails_[port / 2]; }
+  std::int64_t due(std::size_t port) const { return left_[port] + tails_[port / 2] * urgency_ / WHOLE; }
 
   // Most that is due of any port of a job.
   std::int64_t most_due_of(std::size_t job) const {
@@ -368,6 +372,7 @@ class Scheduler {
   std::int64_t n_tiles_;
   Cut cut_;
   const std::vector<std::int32_t> &rounds_;
+  std::int64_t urgency_;
   std::size_t look_ahead_ = LOOK_AHEAD;
   std::vector<Route> routes_;
   std::vector<Work> work_;
@@ -439,6 +444,9 @@ Schedule best_variant(std::vector<Transfer> &transfers, const std::vector<std::i
     const std::vector<std::int32_t> rounds = EdgeColours::of(others, n_tiles);
     return !rounds.empty() && is_better(Scheduler(others, tails, {}, rounds).run(best.done));
   };
+  if (std::any_of(tails.begin(), tails.end(), [](std::int64_t tail) { return tail > 0; }))
+    for (const std::int64_t urgency : URGENCIES)
+      if (!is_good(best, due, bound)) is_better(Scheduler(transfers, tails, {}, NO_ROUNDS, urgency).run(best.done));
   in_rounds(transfers);
   if (!is_good(best, due, bound)) {
     std::vector<Transfer> apart = taken_apart(transfers, n_tiles, bound);
