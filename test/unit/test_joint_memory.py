@@ -161,10 +161,12 @@ def test_a_plan_fits_in_the_memory_it_takes(sweep: Sweep) -> None:
 
 @pytest.mark.sampled(1)
 def test_the_exact_way_fits_whenever_the_greedy_one_does_and_is_no_slower(sweep: Sweep) -> None:
-    for exact, greedy in zip(sweep.exact, sweep.greedy, strict=True):
+    """As they lie: of plans that take about as long elsewhere, one is chosen that lies well."""
+    for chip, exact, greedy in zip(sweep.chips, sweep.exact, sweep.greedy, strict=True):
         assert exact is not None or greedy is None
         if exact is not None and greedy is not None:
-            assert sum_of_cycles(exact) <= sum_of_cycles(greedy)
+            took = [sum_of_cycles(as_placed(each, chip, IpuCostModel(chip))) for each in (exact, greedy)]
+            assert took[0] <= took[1]
 
 
 @pytest.mark.sampled(1)
