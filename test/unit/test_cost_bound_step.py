@@ -174,6 +174,17 @@ def test_few_rows_in_which_an_operand_stands_still_are_bounded() -> None:
     assert 0.9 * cycles < _bound(spec, (1, 2, 3, 8)) <= cycles
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_rows_of_few_points_that_stand_still_are_bounded(n: int) -> None:
+    """x[n] over rows of up to three points, a row or two to a worker: 4 x 2 was bounded by 120 and takes 108."""
+    spec = operator("elementwise", "n -> m n", "f16", "0", "none", {"m": 64, "n": 64})
+    for m in range(1, 13):
+        cycles = cycles_of(apart(step(spec, (m, n), ((1, n), (m, n)))))
+        assert cycles is not None
+        assert _bound(spec, (m, n)) <= cycles
+        assert (m, n) != (4, 2) or _bound(spec, (m, n)) >= 0.9 * cycles
+
+
 @pytest.mark.parametrize("box", [(7, 8, 105), (9, 7, 33), (15, 8, 105)])
 def test_turns_of_four_points_are_bounded_where_their_instructions_are_joined(box: AxisSizes) -> None:
     """Four elements that lie apart are cast at once: that saves a slot of each turn."""

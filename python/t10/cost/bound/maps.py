@@ -54,6 +54,8 @@ SHORT_SLOTS = 2
 """Slots that the addition of a few vectors may take less than rows say."""
 ONE_PAIR_SLOTS = 4
 """Slots that a pair alone takes beside those of a pair among others."""
+SHORT_ROWS = 2
+"""Slots that rows of less than four points may take less than rows with fours and a rest say."""
 ODD_CYCLES = 24
 """What an epilogue over a part of no whole vectors may take less."""
 
@@ -327,6 +329,8 @@ def _slots(
     ways = np.minimum(costs.start + np.minimum(by_rows * whole_row, shared), parts)
     if costs.has_across:
         ways = np.minimum(ways, _across(one, costs, run, n_rows, outer))
+    # Code for rows of less than four points looks for no fours (`RowNest.is_short`).
+    ways = ways - chosen(run < QUAD, SHORT_ROWS, 0)
     return chosen(is_one, one_row, ways)
 
 
