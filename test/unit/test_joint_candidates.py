@@ -21,10 +21,7 @@ WINDOWS = specs.conv2d(1, 12, 14, 14, 4, 3, 3, name="windows")
 
 @pytest.mark.parametrize("spec", [PATCHES, WINDOWS], ids=lambda spec: spec.name)
 def test_what_windows_of_an_input_receive_is_near_what_is_counted(spec: OperatorSpec) -> None:
-    """An estimate that ranks: half above at most, as it does not know which cores copy while others still receive.
-
-    Without the gaps of cut kernels the median is 0 for patches.
-    """
+    """An estimate that ranks: a quarter above at most. Without the gaps of cut kernels the median is 0 for patches."""
     found = _candidates(spec)
     assert found.moved is not None
     numbers = np.arange(0, len(found.cycles), max(1, len(found.cycles) // 150))
@@ -33,7 +30,7 @@ def test_what_windows_of_an_input_receive_is_near_what_is_counted(spec: Operator
     moving = counted > 0
     shares = said[moving] / counted[moving]
     assert (said[~moving] == 0).all()
-    assert shares.max() <= 1.55
+    assert shares.max() <= 1.25
     assert np.median(shares) >= 0.35
 
 

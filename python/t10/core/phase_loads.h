@@ -60,17 +60,20 @@ class PhaseLoads : public PhaseGroups {
     return result;
   }
 
-  // Some groups were given: no more than what `finish` would return of all. `sent_bytes` is the most any core sends.
-  Loads finish_some(Int sent_bytes) {
+  // Some groups were given: no more than what `finish` would return of all. Every core sends so many elements at least.
+  Loads finish_some(const std::vector<Int> &n_sent) {
     clear();
     work_inside();
     senders_.assign(n_, {});
     for (std::size_t g = 0; g < groups_.size(); ++g) least_received(g);
     std::vector<Int> ends = busy(), tails(n_);
-    for (Int &end : ends) end /= rates_.exchange_bytes;
     std::transform(behind_.begin(), behind_.end(), tails.begin(), [&](Int units) { return rates_.launched(units); });
-    const Int paired = rates_.paired_bytes_per_cycle, sent = rates_.passing(sent_bytes);
-    return loads_of(ends, tails, paired > 0 ? std::min(sent, (sent_bytes + paired - 1) / paired) : sent);
+    const Int paired = rates_.paired_bytes_per_cycle;
+    for (std::size_t core = 0; core < n_; ++core) {
+      const Int n = bytes(n_sent[core]), sent = rates_.passing(n);
+      ends[core] = std::max(ends[core] / rates_.exchange_bytes, paired > 0 ? std::min(sent, (n + paired - 1) / paired) : sent);
+    }
+    return loads_of(ends, tails);
   }
 
   // Of core `core`, once finished: units before and behind, and cycles of its ports.
@@ -465,9 +468,9 @@ class PhaseLoads : public PhaseGroups {
     return result;
   }
 
-  // The loads where the last transfer of a core ends at its `ends` and the last of all at `least` or later.
-  Loads loads_of(const std::vector<Int> &ends, const std::vector<Int> &tails, Int least = 0) const {
-    const Int port = std::max(least, *std::max_element(ends.begin(), ends.end()));
+  // The loads where the last transfer of a core ends at its `ends`.
+  Loads loads_of(const std::vector<Int> &ends, const std::vector<Int> &tails) const {
+    const Int port = *std::max_element(ends.begin(), ends.end());
     Int done = port;
     for (std::size_t core = 0; core < n_; ++core) done = std::max(done, ends[core] + tails[core]);
     return {port, rates_.launched(*std::max_element(before_.begin(), before_.end())), done - port};

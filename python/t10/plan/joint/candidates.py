@@ -44,6 +44,8 @@ COUNTED_TOGETHER = 8
 """Candidates that are counted at a time."""
 NEVER = np.iinfo(np.int64).max // 4
 MANY = 1 << 20
+MOSTLY = 8
+"""Windows overlap nearly whole that are apart by this part of their length or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,13 +359,21 @@ def _reading(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, n
 def _together(chip: ChipSpec, spec: OperatorSpec, operand: Operand, rows: Ints, run: Ints) -> Ints:
     """Return how many times as fast cores may receive an operand that they take in runs of so many elements.
 
-    Both of a pair take the same where parts along the axis that numbers cores fastest are even in number.
+    Both of a pair take the same where parts along the axis that numbers cores fastest are even in number, or nearly so
+    where windows that are so far apart overlap.
     """
     n_bytes = run * size_bytes(operand.dtype)
     if not chip.pair_rate:
         return np.ones(len(rows), np.int64)
-    fastest = fastest_axes(spec, rows, whole_lengths(spec, rows))
-    is_shared = ~np.isin(fastest, sorted(operand.axes)) & (rows[np.arange(len(rows)), fastest] % 2 == 0)
+    lengths = whole_lengths(spec, rows)
+    fastest = fastest_axes(spec, rows, lengths)
+    is_same = ~np.isin(fastest, sorted(operand.axes))
+    for dim in operand.dims:
+        hull = 1 + sum(term.coefficient * (lengths[:, term.axis] - 1) for term in dim.terms)
+        for term in dim.terms:
+            step = term.coefficient * lengths[:, term.axis]
+            is_same |= (fastest == term.axis) & (step * MOSTLY <= hull)
+    is_shared = is_same & (rows[np.arange(len(rows)), fastest] % 2 == 0)
     return np.where(is_shared & (n_bytes % 8 == 0), int(chip.pair_rate // chip.exchange_bytes_per_cycle), 1)
 
 

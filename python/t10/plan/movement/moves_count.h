@@ -189,12 +189,12 @@ class MoveCounter {
     for (const SentSlots &slots : sent_) slots.add_to(sent);
     counts_.sent = *std::max_element(sent.begin(), sent.end());
     sent_.clear();
-    if (loads_) counts_.loads = n_counted == n && !is_cut ? loads_->finish(!budget) : loads_->finish_some(counts_.sent * item_bytes_);
+    if (loads_) counts_.loads = n_counted == n && !is_cut ? loads_->finish(!budget) : loads_->finish_some(sent);
     return counts_;
   }
 
  private:
-  static constexpr std::size_t kLeastGroups = 5;
+  static constexpr std::size_t kLeastGroups = 8;
   static constexpr Int kWholeBytes = 8;
   static constexpr Int kOutside = 0;
 
