@@ -7,7 +7,8 @@ k[i, n] = x[i, :] * wk[:, n] + bk[n]     becomes  q = y[:, :N], k = y[:, N:]    
 
 What is split over cores then is one large product: less of `x` arrives, and less is added up. The host puts the weights
 behind one another (`t10.parts`); the results are slices, views. What is read per column is not computed: it could need
-one of the products.
+one of the products. Where one is multiplied by a constant last (queries by 1 over the root of their length), all are,
+the others by 1.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from t10.core.dtypes import size_bytes
+import numpy as np
+
+from t10.core.dtypes import numpy_dtype, size_bytes
+from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
-from t10.passes.bridge.tree import Index, Read, Scalar, reads, spelled, visit
+from t10.passes.bridge.affine import axis_dim
+from t10.passes.bridge.tree import Accumulated, Apply, Constant, Index, Read, Scalar, reads, spelled, visit
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Reshape, is_product, with_leaves
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Reshape, is_product, is_rounded, with_leaves
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.unsplit import unsplit
 from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
@@ -37,7 +42,8 @@ class Member:
     """A product whose columns are those of a weight: `operands` are that and what its epilogue reads per column.
 
     `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined. `back` splits
-    what the product makes into the value that the graph has, where columns were split.
+    what the product makes into the value that the graph has, where columns were split. `product` is the last
+    multiplication of its results, by a constant, which `nest` leaves out.
     """
 
     nest: Nest
@@ -46,6 +52,7 @@ class Member:
     dims: tuple[int, ...]
     key: tuple[Any, ...]
     back: Reshape | None = None
+    product: Apply | None = None
 
 
 def join_products(function: Any, graph: FusionGraph) -> list[int]:
@@ -53,24 +60,15 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
 
     Returns the numbers of the arguments that nothing reads any more.
     """
-    entries = argument_entries(function)
-    if any(NAME not in entry for entry in entries):
-        # Arguments without a name are known by their number.
-        return []
-    free = {
-        number
-        for number, entry in enumerate(entries)
-        if WEIGHT in entry
-        and not {ORDER, PARTS} & entry.keys()
-        and len(graph.users[number]) == 1
-        and number not in graph.outputs
-    }
+    free = free_weights(function, graph)
     groups: dict[tuple[Any, ...], list[Member]] = {}
     for nest in graph.nests():
-        member = _member(graph, nest, free) or _split_member(graph, nest, free)
+        plain, product = _without_factor(nest)
+        member = _member(graph, plain, free) or _split_member(graph, plain, free)
         if member is not None:
-            groups.setdefault(member.key, []).append(member)
+            groups.setdefault(member.key, []).append(replace(member, product=product))
     views = ViewMaker.of(function, graph)
+    entries = argument_entries(function)
     dead: list[int] = []
     for members in groups.values():
         if len(members) > 1:
@@ -79,6 +77,27 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
         set_argument_entries(function, entries)
         graph.remove_dead()
     return dead
+
+
+def free_weights(function: Any, graph: FusionGraph) -> set[int]:
+    """Return the arguments that may be joined: weights that one operator reads, as they are, and that have names."""
+    entries = argument_entries(function)
+    if any(NAME not in entry for entry in entries):
+        # Arguments without a name are known by their number.
+        return set()
+    return {
+        number
+        for number, entry in enumerate(entries)
+        if WEIGHT in entry
+        and not {ORDER, PARTS} & entry.keys()
+        and len(graph.users[number]) == 1
+        and number not in graph.outputs
+    }
+
+
+def is_large(graph: FusionGraph, weight: int) -> bool:
+    """Return whether products with a weight are joined."""
+    return prod(graph.shapes[weight]) * size_bytes(graph.types[weight]) >= LEAST_BYTES
 
 
 def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
@@ -96,10 +115,7 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
         for axis, n in enumerate(nest.extents)
         if nest.kinds[axis] == PARALLEL and n > 1 and axis not in shared
     ]
-    if (
-        len(own) != 1
-        or prod(graph.shapes[weight.value]) * size_bytes(graph.types[weight.value]) < LEAST_BYTES
-    ):
+    if len(own) != 1 or not is_large(graph, weight.value):
         return None
     (axis,) = own
     columns = [read for read in nest.all_reads if any(axis in dim.axes for dim in read.dims)]
@@ -112,6 +128,34 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     if any(isinstance(node, Index) and axis in node.form.axes for part in nest.parts for node in visit(part)):
         return None
     return Member(nest, axis, operands, dims, key_of(graph, nest, axis, operands))
+
+
+def _without_factor(nest: Nest) -> tuple[Nest, Apply | None]:
+    """Return a nest without its last multiplication, if that is by a constant, and the multiplication."""
+    last = _unrounded(nest.epilogue)
+    if not isinstance(last, Apply) or last.opcode != "arith.mulf" or _factor(last) is None:
+        return nest, None
+    return _ending_in(nest, last.operands[0]), last
+
+
+def _factor(product: Apply) -> float | None:
+    """Return the constant by which something is multiplied."""
+    factor = product.operands[1]
+    if isinstance(factor, Apply) and factor.opcode == "arith.extf":
+        (factor,) = factor.operands
+    return parse_constant(factor.text) if isinstance(factor, Constant) else None
+
+
+def _unrounded(epilogue: Scalar | None) -> Scalar | None:
+    """Return what an epilogue gives before it rounds that."""
+    return epilogue.operands[0] if epilogue is not None and is_rounded(epilogue) else epilogue
+
+
+def _ending_in(nest: Nest, last: Scalar) -> Nest:
+    """Return a nest that makes something else of its sums, and rounds it as before."""
+    if nest.epilogue is not None and is_rounded(nest.epilogue):
+        last = replace(nest.epilogue, operands=(last,))
+    return replace(nest, epilogue=None if isinstance(last, Accumulated) else last)
 
 
 def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
@@ -184,8 +228,27 @@ def join_members(
         if member.back is not None:
             graph.add(member.back)
         start += size
-    graph.add(replace(with_leaves(nest, leaf), result=result, extents=extents, location=location))
+    made = replace(with_leaves(nest, leaf), result=result, extents=extents, location=location)
+    graph.add(_multiplied(graph, views, made, axis, members))
     return dead
+
+
+def _multiplied(
+    graph: FusionGraph, views: ViewMaker, nest: Nest, axis: int, members: Sequence[Member]
+) -> Nest:
+    """Return what members are joined to, its columns multiplied by the factor of each."""
+    given = [member.product for member in members if member.product is not None]
+    if not given:
+        return nest
+    factors = [1.0 if member.product is None else _factor(member.product) for member in members]
+    dtype, by = given[0].dtype, given[0].operands[1]
+    if len(set(factors)) > 1:
+        value = graph.new_value((nest.extents[axis],), dtype)
+        sizes = [member.nest.extents[member.axis] for member in members]
+        views.constant(value, np.repeat(np.array(factors, numpy_dtype(dtype)), sizes), nest.rank)
+        by = Read(value, (axis_dim(axis),))
+    last = _unrounded(nest.epilogue) or Accumulated()
+    return _ending_in(nest, Apply("arith.mulf", (last, by), dtype))
 
 
 def _widened(shape: tuple[int, ...], dim: int, extent: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ normalisation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Set
 from dataclasses import replace
 from math import prod
 
@@ -23,6 +23,7 @@ from t10.passes.bridge.tree import (
     cost,
     reads,
     rewrite,
+    spelled,
     substitute_axes,
     tables,
     visit,
@@ -33,6 +34,7 @@ from t10.passes.fusion.graph import (
     Nest,
     Node,
     Opaque,
+    is_product,
     is_rounded,
     kind_of,
     with_leaves,
@@ -61,13 +63,24 @@ MAX_READS = 15
 """How many tensors it may then read, one at two places counted twice: an operator has 16 operands, one its result."""
 
 
-def merge(graph: FusionGraph) -> None:
-    """Fuse until nothing changes."""
+def merge(graph: FusionGraph, weights: Set[int] = frozenset()) -> None:
+    """Fuse until nothing changes.
+
+    Products with different ones of `weights` that may become one (`join_products`) stay apart from what reads them
+    both.
+    """
+
+    def absorb(graph: FusionGraph, root: Nest) -> bool:
+        return _absorb_epilogue(graph, root, weights)
+
+    def absorb_before_sum(graph: FusionGraph, root: Nest) -> bool:
+        return _is_summed_behind(graph, root) and absorb(graph, root)
+
     for _ in range(len(graph.owners) + 1):
         changed = _for_all(graph, _join_maps)
-        changed |= _for_all(graph, _absorb_behind_product)
+        changed |= _for_all(graph, absorb_before_sum)
         changed |= _for_all(graph, _join_chain)
-        changed |= _for_all(graph, _absorb_epilogue)
+        changed |= _for_all(graph, absorb)
         changed |= _for_all(graph, _join_chain)
         if changed:
             continue
@@ -111,16 +124,16 @@ def _join_maps(graph: FusionGraph, nest: Nest) -> bool:
     return nest.is_elementwise and _join_chain(graph, nest)
 
 
-def _absorb_behind_product(graph: FusionGraph, root: Nest) -> bool:
-    """Put the elementwise reader of a product behind it where a sum would take it in, which alone reads that.
+def _is_summed_behind(graph: FusionGraph, root: Nest) -> bool:
+    """Return whether a product has one elementwise reader, and what alone reads that is a sum, which would take it in.
 
-    So the product is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
+    Behind the product it is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
     """
     if kind_of(root) not in ("contraction", "convolution"):
         return False
     reader = graph.only_user(root.result)
     user = graph.only_user(reader.result) if isinstance(reader, Nest) else None
-    return isinstance(user, Nest) and bool(user.combine) and _absorb_epilogue(graph, root)
+    return isinstance(user, Nest) and bool(user.combine)
 
 
 def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
@@ -140,7 +153,7 @@ def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
     return False
 
 
-def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
+def _absorb_epilogue(graph: FusionGraph, root: Nest, weights: Set[int] = frozenset()) -> bool:
     """Put the one elementwise reader of a root behind it; the root then makes the reader's result."""
     if not root.combine:
         return False
@@ -149,7 +162,7 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
         return False
     if reader.is_transpose or not _is_short(root, reader):
         return False
-    if _is_normalised_residual(graph, root, reader):
+    if _is_normalised_residual(graph, root, reader) or _is_gate(graph, root, reader, weights):
         return _absorb_rounding(graph, root, reader)
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
@@ -198,6 +211,31 @@ def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> boo
     axes = {axis for axis, extent in enumerate(reader.extents) if extent > 1}
     others = [read for read in reader.all_reads if read.value != root.result]
     return any({axis for dim in read.dims for axis in dim.axes} >= axes for read in others)
+
+
+def _is_gate(graph: FusionGraph, root: Nest, reader: Nest, weights: Set[int]) -> bool:
+    """Return whether a reader also reads another product of what the root multiplies with a weight (SwiGLU).
+
+    The two become one product, and its halves are brought together once.
+    """
+    product = _by_weight(root, weights)
+    if product is None:
+        return False
+    others = (graph.owner(value) for value in reader.uses if value != root.result)
+    return any(
+        isinstance(other, Nest)
+        and graph.only_user(other.result) is reader
+        and other.extents == root.extents
+        and _by_weight(other, weights) == product
+        for other in others
+    )
+
+
+def _by_weight(nest: Nest, weights: Set[int]) -> tuple[Hashable, ...] | None:
+    """Return a product but for which of some weights it reads; None of anything else."""
+    found = {read.value: -1 for read in reads(nest.body) if read.value in weights}
+    is_one = len(found) == 1 and kind_of(nest) == "contraction" and is_product(nest)
+    return spelled(nest.body, found) if is_one else None
 
 
 def _absorb_rounding(graph: FusionGraph, root: Nest, reader: Nest) -> bool:

@@ -22,8 +22,13 @@ ROWS, DEPTH = 5, 24
 WIDTHS = {"q": 16, "k": 16, "v": 8}
 
 
-def projections(path: Path, *, scaled: str = "", shared: bool = False) -> dict[str, np.ndarray[Any, Any]]:
-    """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with another."""
+def projections(
+    path: Path, *, scaled: str = "", function: str = "", shared: bool = False
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with another.
+
+    Of one that is scaled, what another function makes of it is the result with `function`.
+    """
     rng = np.random.default_rng(0)
     weights: dict[str, np.ndarray[Any, Any]] = {}
     nodes: list[onnx.NodeProto] = []
@@ -39,6 +44,9 @@ def projections(path: Path, *, scaled: str = "", shared: bool = False) -> dict[s
             weights["factor"] = np.array(0.5, np.float16)
             nodes.append(helper.make_node("Mul", [last, "factor"], [f"{name}2"]))
             last = f"{name}2"
+        if name == scaled and function:
+            nodes.append(helper.make_node(function, [last], [f"{name}3"]))
+            last = f"{name}3"
         outputs.append(helper.make_tensor_value_info(last, TensorProto.FLOAT16, [ROWS, width]))
     if shared:
         del weights["wk"]
@@ -96,9 +104,55 @@ def test_fusing_again_joins_nothing_more(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_small_weights")
 def test_what_is_computed_otherwise_stays_apart(tmp_path: Path) -> None:
-    projections(tmp_path / "model.onnx", scaled="q")
+    projections(tmp_path / "model.onnx", scaled="q", function="Tanh")
     names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
     assert names == ["q", "k (+1)"]
+
+
+@pytest.mark.usefixtures("_small_weights")
+@pytest.mark.parametrize("scaled", WIDTHS)
+@pytest.mark.parametrize("program", [False, True])
+def test_a_scaled_product_is_joined_with_others_that_are_not(
+    scaled: str, program: bool, tmp_path: Path
+) -> None:
+    weights = projections(tmp_path / "model.onnx", scaled=scaled)
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=program)
+    assert operators(executable) == ["q (+2)"]
+    x = np.random.default_rng(1).standard_normal((ROWS, DEPTH)).astype(np.float16)
+    found = run_on_tiles(executable, {"x": x}).outputs if program else executable.run({"x": x})
+    for name in WIDTHS:
+        product = x.astype(np.float32) @ weights[f"w{name}"].astype(np.float32)
+        expected = (product + weights[f"b{name}"].astype(np.float32)) * (0.5 if name == scaled else 1)
+        made = f"{name}2" if name == scaled else f"{name}1"
+        np.testing.assert_allclose(found[made], expected, rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.usefixtures("_small_weights")
+@pytest.mark.parametrize("gate", ["Sigmoid", "Relu", "Tanh"])
+@pytest.mark.parametrize("first", ["gate", "up"])
+def test_a_gate_and_what_it_multiplies_are_one_product(gate: str, first: str, tmp_path: Path) -> None:
+    """Of SwiGLU and its like: neither takes in the function that reads both."""
+    nodes = [
+        helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n)
+        for n in sorted(("gate", "up"), key=first.__ne__)
+    ]
+    nodes.append(helper.make_node(gate, ["gate0"], ["gate1"], name="act"))
+    nodes.append(helper.make_node("Mul", ["gate1", "up0"], ["y"], name="mul"))
+    weights = {"wgate": (DEPTH, 16), "wup": (DEPTH, 16)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"y": 16})
+    assert operators(executable) == [f"{first} (+1)", "mul"]
+
+
+@pytest.mark.usefixtures("_small_weights")
+def test_products_that_are_not_joined_take_in_what_reads_them(tmp_path: Path) -> None:
+    """One weight is read twice, so that it stays by itself."""
+    nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in ("gate", "up")]
+    nodes.append(helper.make_node("Sigmoid", ["gate0"], ["gate1"], name="act"))
+    nodes.append(helper.make_node("Mul", ["gate1", "up0"], ["y"], name="mul"))
+    weights = {"wgate": (DEPTH, 16), "wup": (DEPTH, 16)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"y": 16, "wup": 16})
+    assert len(operators(executable)) == 2
+    assert "mul" not in operators(executable)
 
 
 @pytest.mark.usefixtures("_small_weights")
