@@ -22,7 +22,7 @@ from t10.passes.fusion.demands import target_of
 from t10.passes.fusion.gates import halve_gates
 from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_rows, n_rows_each, n_terms
 from t10.passes.fusion.join_alike import join_alike
-from t10.passes.fusion.join_products import free_weights, is_large, join_products
+from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
@@ -248,7 +248,7 @@ def fuse_function(
     if joins:
         with function.location:
             move_signs(function, graph, chip.n_cores if chip else 0)
-        merge(graph, {weight for weight in free_weights(function, graph) if is_large(graph, weight)})
+        merge(graph)
     else:
         merge_rounding(graph)
     graph.remove_dead()

@@ -21,20 +21,37 @@ from typing import Any
 
 import numpy as np
 
-from t10.core.dtypes import numpy_dtype, size_bytes
+from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
-from t10.passes.bridge.affine import axis_dim
-from t10.passes.bridge.tree import Accumulated, Apply, Constant, Index, Read, Scalar, reads, spelled, visit
+from t10.passes.bridge.affine import axis_dim, compose
+from t10.passes.bridge.tree import (
+    Accumulated,
+    Apply,
+    Constant,
+    Index,
+    Read,
+    Scalar,
+    reads,
+    spelled,
+    substitute_axes,
+    visit,
+)
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Reshape, is_product, is_rounded, with_leaves
+from t10.passes.fusion.graph import (
+    PARALLEL,
+    FusionGraph,
+    Nest,
+    Reshape,
+    is_product,
+    is_rounded,
+    sources_of,
+    with_leaves,
+)
 from t10.passes.fusion.make_views import ViewMaker
-from t10.passes.fusion.unsplit import unsplit
+from t10.passes.fusion.unsplit import unsplit, without_units
 from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
-
-LEAST_BYTES = 1 << 20
-"""Bytes of a weight from which on products are joined: smaller ones are split over few cores, and little arrives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +60,8 @@ class Member:
 
     `dims` are the operands' dims that `axis` indexes; `key` is equal for products that can be joined. `back` splits
     what the product makes into the value that the graph has, where columns were split. `product` is the last
-    multiplication of its results, by a constant, which `nest` leaves out.
+    multiplication of its results, by a constant, which `nest` leaves out; `rest` is what it leaves out as that reads
+    other results as well.
     """
 
     nest: Nest
@@ -53,6 +71,7 @@ class Member:
     key: tuple[Any, ...]
     back: Reshape | None = None
     product: Apply | None = None
+    rest: Nest | None = None
 
 
 def join_products(function: Any, graph: FusionGraph) -> list[int]:
@@ -63,16 +82,20 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
     free = free_weights(function, graph)
     groups: dict[tuple[Any, ...], list[Member]] = {}
     for nest in graph.nests():
-        plain, product = _without_factor(nest)
+        root, rest = _without_gate(graph, nest)
+        plain, product = _without_factor(root)
         member = _member(graph, plain, free) or _split_member(graph, plain, free)
         if member is not None:
-            groups.setdefault(member.key, []).append(replace(member, product=product))
+            made = replace(member, product=product, rest=rest)
+            groups.setdefault(_without_units(graph, member).key, []).append(made)
     views = ViewMaker.of(function, graph)
     entries = argument_entries(function)
     dead: list[int] = []
     for members in groups.values():
         if len(members) > 1:
-            dead += join_members(function, graph, views, members, entries, free)
+            are_alike = len({member.key for member in members}) == 1
+            alike = members if are_alike else [_without_units(graph, member) for member in members]
+            dead += join_members(function, graph, views, alike, entries, free)
     if dead:
         set_argument_entries(function, entries)
         graph.remove_dead()
@@ -95,11 +118,6 @@ def free_weights(function: Any, graph: FusionGraph) -> set[int]:
     }
 
 
-def is_large(graph: FusionGraph, weight: int) -> bool:
-    """Return whether products with a weight are joined."""
-    return prod(graph.shapes[weight]) * size_bytes(graph.types[weight]) >= LEAST_BYTES
-
-
 def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     """Return a product as one that may be joined, None where it is none."""
     if nest.combine != "arith.addf" or not is_product(nest) or nest.forced is not None or nest.name:
@@ -115,7 +133,7 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
         for axis, n in enumerate(nest.extents)
         if nest.kinds[axis] == PARALLEL and n > 1 and axis not in shared
     ]
-    if len(own) != 1 or not is_large(graph, weight.value):
+    if len(own) != 1:
         return None
     (axis,) = own
     columns = [read for read in nest.all_reads if any(axis in dim.axes for dim in read.dims)]
@@ -128,6 +146,89 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     if any(isinstance(node, Index) and axis in node.form.axes for part in nest.parts for node in visit(part)):
         return None
     return Member(nest, axis, operands, dims, key_of(graph, nest, axis, operands))
+
+
+def _without_gate(graph: FusionGraph, nest: Nest) -> tuple[Nest, Nest | None]:
+    """Return a product without what its epilogue makes of it and of a computed tensor as large, and that as a nest.
+
+    None of that where it makes nothing of the kind. A bias stays, and sums are rounded as the results are.
+    """
+    epilogue, size = nest.epilogue, prod(graph.shapes[nest.result])
+    if epilogue is None or not is_product(nest):
+        return nest, None
+    if not any(
+        _is_computed(graph, read) and prod(graph.shapes[read.value]) >= size for read in reads(epilogue)
+    ):
+        return nest, None
+    kind = graph.types[nest.result]
+    sums = {spelled(sum_): sum_ for sum_ in _sums(graph, epilogue)}
+    last, *others = sums.values()
+    if others:
+        last = Accumulated()
+    narrow = last if kind == nest.acc_type or is_rounded(last) else Apply("arith.truncf", (last,), kind)
+    made = graph.new_value(graph.shapes[nest.result], kind)
+    parallel = [axis for axis, each in enumerate(nest.kinds) if each == PARALLEL]
+    by_axis = [axis_dim(parallel.index(axis) if axis in parallel else 0) for axis in range(len(nest.extents))]
+    out_dims = tuple(compose(dim, by_axis) for dim in nest.out_dims)
+    read: Scalar = Read(made, out_dims)
+    if narrow is not last:
+        read = Apply("arith.extf", (read,), nest.acc_type)
+    rest = replace(
+        nest,
+        extents=tuple(nest.extents[axis] for axis in parallel),
+        kinds=(PARALLEL,) * len(parallel),
+        body=_with_sums(substitute_axes(epilogue, by_axis), spelled(substitute_axes(last, by_axis)), read),
+        out_dims=out_dims,
+        acc_type=kind,
+        combine="",
+        init=None,
+        epilogue=None,
+        sum_type="",
+    )
+    return replace(nest, result=made, epilogue=None if isinstance(narrow, Accumulated) else narrow), rest
+
+
+def _is_computed(graph: FusionGraph, read: Read) -> bool:
+    owners = [graph.owner(source) for source in sources_of(graph, read.value)]
+    return any(owner is not None and owner.uses for owner in owners)
+
+
+def _sums(graph: FusionGraph, epilogue: Scalar) -> list[Scalar]:
+    """Return what an epilogue makes of its sums alone: rounded or not, with a bias or without."""
+    users: dict[int, list[Apply]] = {}
+    for node in visit(epilogue):
+        if isinstance(node, Apply):
+            for operand in node.operands:
+                users.setdefault(id(operand), []).append(node)
+    found: list[Scalar] = []
+    for node in visit(epilogue):
+        if not isinstance(node, Accumulated):
+            continue
+        last: Scalar = node
+        while len(above := users.get(id(last), [])) == 1 and _adds_bias(graph, above[0], last):
+            (last,) = above
+        rounded = users.get(id(last), [])
+        found += rounded if rounded and all(map(is_rounded, rounded)) else [last]
+    return found
+
+
+def _adds_bias(graph: FusionGraph, node: Apply, value: Scalar) -> bool:
+    """Return whether a node adds to a value what is not computed."""
+    others = [read for operand in node.operands if operand is not value for read in reads(operand)]
+    return node.opcode == "arith.addf" and bool(others) and not any(_is_computed(graph, r) for r in others)
+
+
+def _with_sums(scalar: Scalar, sums: tuple[Any, ...], read: Scalar) -> Scalar:
+    """Return a scalar that reads what a nest of its own makes of sums."""
+    made: dict[int, Scalar] = {}
+    for node in visit(scalar):
+        if spelled(node) == sums:
+            made[id(node)] = read
+        elif isinstance(node, Apply):
+            made[id(node)] = replace(node, operands=tuple(made[id(operand)] for operand in node.operands))
+        else:
+            made[id(node)] = node
+    return made[id(scalar)]
 
 
 def _without_factor(nest: Nest) -> tuple[Nest, Apply | None]:
@@ -169,6 +270,15 @@ def _split_member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | No
             if whole is not None and member is not None:
                 return replace(member, back=whole.back)
     return None
+
+
+def _without_units(graph: FusionGraph, member: Member) -> Member:
+    """Return a member whose result has no dims of extent 1; those of products that were split have none."""
+    if member.back is not None:
+        return member
+    whole = without_units(graph, member.nest)
+    key = key_of(graph, whole.nest, member.axis, member.operands)
+    return replace(member, nest=whole.nest, key=key, back=whole.back)
 
 
 def dim_of(read: Read, axis: int) -> int:
@@ -227,6 +337,8 @@ def join_members(
         views.slice(result, dim, start, size, member.nest.rank, member.nest.result)
         if member.back is not None:
             graph.add(member.back)
+        if member.rest is not None:
+            graph.add(member.rest)
         start += size
     made = replace(with_leaves(nest, leaf), result=result, extents=extents, location=location)
     graph.add(_multiplied(graph, views, made, axis, members))

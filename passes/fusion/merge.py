@@ -7,7 +7,7 @@ normalisation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Set
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import prod
 
@@ -23,7 +23,6 @@ from t10.passes.bridge.tree import (
     cost,
     reads,
     rewrite,
-    spelled,
     substitute_axes,
     tables,
     visit,
@@ -34,7 +33,6 @@ from t10.passes.fusion.graph import (
     Nest,
     Node,
     Opaque,
-    is_product,
     is_rounded,
     kind_of,
     with_leaves,
@@ -63,29 +61,17 @@ MAX_READS = 15
 """How many tensors it may then read, one at two places counted twice: an operator has 16 operands, one its result."""
 
 
-def merge(graph: FusionGraph, weights: Set[int] = frozenset()) -> None:
-    """Fuse until nothing changes.
-
-    Products with different ones of `weights` that may become one (`join_products`) stay apart from what reads them
-    both.
-    """
-
-    def absorb(graph: FusionGraph, root: Nest) -> bool:
-        return _absorb_epilogue(graph, root, weights)
-
-    def absorb_before_sum(graph: FusionGraph, root: Nest) -> bool:
-        return _is_summed_behind(graph, root) and absorb(graph, root)
-
+def merge(graph: FusionGraph) -> None:
+    """Fuse until nothing changes."""
     for _ in range(len(graph.owners) + 1):
         changed = _for_all(graph, _join_maps)
-        changed |= _for_all(graph, absorb_before_sum)
+        changed |= _for_all(graph, _absorb_behind_product)
         changed |= _for_all(graph, _join_chain)
-        changed |= _for_all(graph, absorb)
+        changed |= _for_all(graph, _absorb_epilogue)
         changed |= _for_all(graph, _join_chain)
-        if changed:
-            continue
-        if not _for_all(graph, _recompute):
-            return
+        if not changed and not _for_all(graph, _recompute):
+            break
+    _for_all(graph, _absorb_rounding_of_reader)
 
 
 def merge_rounding(graph: FusionGraph) -> None:
@@ -124,16 +110,16 @@ def _join_maps(graph: FusionGraph, nest: Nest) -> bool:
     return nest.is_elementwise and _join_chain(graph, nest)
 
 
-def _is_summed_behind(graph: FusionGraph, root: Nest) -> bool:
-    """Return whether a product has one elementwise reader, and what alone reads that is a sum, which would take it in.
+def _absorb_behind_product(graph: FusionGraph, root: Nest) -> bool:
+    """Put the elementwise reader of a product behind it where a sum would take it in, which alone reads that.
 
-    Behind the product it is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
+    So the product is rounded at once: half as much is moved, and its sums may be kept in 16 bits.
     """
     if kind_of(root) not in ("contraction", "convolution"):
         return False
     reader = graph.only_user(root.result)
     user = graph.only_user(reader.result) if isinstance(reader, Nest) else None
-    return isinstance(user, Nest) and bool(user.combine)
+    return isinstance(user, Nest) and bool(user.combine) and _absorb_epilogue(graph, root)
 
 
 def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
@@ -153,7 +139,7 @@ def _join_chain(graph: FusionGraph, nest: Nest) -> bool:
     return False
 
 
-def _absorb_epilogue(graph: FusionGraph, root: Nest, weights: Set[int] = frozenset()) -> bool:
+def _absorb_epilogue(graph: FusionGraph, root: Nest) -> bool:
     """Put the one elementwise reader of a root behind it; the root then makes the reader's result."""
     if not root.combine:
         return False
@@ -162,7 +148,7 @@ def _absorb_epilogue(graph: FusionGraph, root: Nest, weights: Set[int] = frozens
         return False
     if reader.is_transpose or not _is_short(root, reader):
         return False
-    if _is_normalised_residual(graph, root, reader) or _is_gate(graph, root, reader, weights):
+    if _is_normalised_residual(graph, root, reader):
         return _absorb_rounding(graph, root, reader)
     found = [read for read in reader.all_reads if read.value == root.result]
     dims = found[0].dims
@@ -213,42 +199,18 @@ def _is_normalised_residual(graph: FusionGraph, root: Nest, reader: Nest) -> boo
     return any({axis for dim in read.dims for axis in dim.axes} >= axes for read in others)
 
 
-def _is_gate(graph: FusionGraph, root: Nest, reader: Nest, weights: Set[int]) -> bool:
-    """Return whether a reader also reads another product of what the root multiplies with a weight (SwiGLU).
-
-    The two become one product, and its halves are brought together once.
-    """
-    product = _by_weight(root, weights)
-    if product is None:
-        return False
-    others = (graph.owner(value) for value in reader.uses if value != root.result)
-    return any(
-        isinstance(other, Nest)
-        and graph.only_user(other.result) is reader
-        and other.extents == root.extents
-        and _by_weight(other, weights) == product
-        for other in others
-    )
-
-
-def _by_weight(nest: Nest, weights: Set[int]) -> tuple[Hashable, ...] | None:
-    """Return a product but for which of some weights it reads; None of anything else."""
-    found = {read.value: -1 for read in reads(nest.body) if read.value in weights}
-    is_one = len(found) == 1 and kind_of(nest) == "contraction" and is_product(nest)
-    return spelled(nest.body, found) if is_one else None
-
-
 def _absorb_rounding(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
     """Round a product's sum behind it where its reader does nothing else with it: half as much is moved."""
-    nodes = [node for node in visit(reader.body) if isinstance(node, Apply)]
-    users = [node for node in nodes if any(_is_of(operand, root) for operand in node.operands)]
+    nodes = [node for part in reader.parts for node in visit(part)]
+    applied = [node for node in nodes if isinstance(node, Apply)]
+    users = [node for node in applied if any(_is_of(operand, root) for operand in node.operands)]
     kinds = {node.dtype for node in users}
     if root.epilogue is not None or len(kinds) != 1 or not all(map(is_rounded, users)):
         return False
     (kind,) = kinds
     rounded = graph.new_value(graph.shapes[root.result], kind)
     made: dict[int, Scalar] = {}
-    for node in visit(reader.body):
+    for node in nodes:
         if not isinstance(node, Apply):
             made[id(node)] = (
                 Read(rounded, node.dims) if isinstance(node, Read) and _is_of(node, root) else node
@@ -257,11 +219,20 @@ def _absorb_rounding(graph: FusionGraph, root: Nest, reader: Nest) -> bool:
             made[id(node)] = made[id(node.operands[0])]
         else:
             made[id(node)] = replace(node, operands=tuple(made[id(operand)] for operand in node.operands))
-    graph.add(replace(reader, body=made[id(reader.body)]))
+    body, init, epilogue = (part and made[id(part)] for part in (reader.body, reader.init, reader.epilogue))
+    assert body is not None
+    graph.add(replace(reader, body=body, init=init, epilogue=epilogue))
     total = Apply("arith.truncf", (Accumulated(),), kind)
     graph.add(replace(root, result=rounded, epilogue=total))
     graph.remove_dead(root.result)
     return True
+
+
+def _absorb_rounding_of_reader(graph: FusionGraph, root: Nest) -> bool:
+    """Round a product's sum behind it where another product's epilogue rounds it first."""
+    reader = graph.only_user(root.result)
+    is_one = kind_of(root) in ("contraction", "convolution") and root.epilogue is None
+    return is_one and isinstance(reader, Nest) and _absorb_rounding(graph, root, reader)
 
 
 def _is_of(scalar: Scalar, nest: Nest) -> bool:

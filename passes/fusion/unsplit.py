@@ -42,20 +42,35 @@ def unsplit(graph: FusionGraph, nest: Nest, axis: int) -> Unsplit | None:
             return Index(compose(scalar.form, by_axis))
         return (found[id(scalar)] or scalar) if isinstance(scalar, Read) else scalar
 
-    shape = graph.shapes[nest.result]
     n = nest.extents[axis] * nest.extents[axis + 1]
-    made = graph.new_value((*shape[: places[0]], n, *shape[places[1] + 1 :]), graph.types[nest.result])
     whole = replace(
         with_leaves(nest, leaf),
-        result=made,
         extents=(*nest.extents[:axis], n, *nest.extents[axis + 2 :]),
         kinds=(*nest.kinds[: axis + 1], *nest.kinds[axis + 2 :]),
         out_dims=_merged(nest.out_dims, places, by_axis),
     )
-    groups = tuple(
-        places if dim == places[0] else (dim + (dim > places[0]),) for dim in range(len(shape) - 1)
-    )
-    return Unsplit(whole, Reshape(nest.result, made, groups, True, nest.location, nest.rank))
+    return without_units(graph, whole, places)
+
+
+def without_units(graph: FusionGraph, nest: Nest, whole: tuple[int, int] = (0, 0)) -> Unsplit:
+    """Return a nest whose result has only dims that axes index, and what makes of that the value of before.
+
+    That has the dims from the first to the last of `whole` where the nest has one.
+    """
+    first, last = whole
+    shape = tuple(nest.extents[dim.terms[0].axis] for dim in nest.out_dims if dim.terms)
+    ends: list[int] = []
+    end = 0
+    for place, dim in enumerate(nest.out_dims):
+        end += 1 + (last - first if place == first else 0)
+        if dim.terms:
+            ends.append(end)
+    ends[-1] = end
+    groups = tuple(tuple(range(*each)) for each in zip([0, *ends], ends, strict=False))
+    made = graph.new_value(shape, graph.types[nest.result])
+    kept = tuple(dim for dim in nest.out_dims if dim.terms)
+    back = Reshape(nest.result, made, groups, True, nest.location, nest.rank)
+    return Unsplit(replace(nest, result=made, out_dims=kept), back)
 
 
 def _asks(dim: AffineDim, axis: int) -> bool:
@@ -63,9 +78,9 @@ def _asks(dim: AffineDim, axis: int) -> bool:
 
 
 def _places(dims: Sequence[AffineDim], axis: int) -> tuple[int, int] | None:
-    """Return the two dims, one behind the other, that an axis and the next index alone; None where it is not so."""
+    """Return the two dims that an axis and the next index alone, with none but units between; None if it is not so."""
     asked = [place for place, dim in enumerate(dims) if _asks(dim, axis)]
-    if len(asked) != 2 or asked[1] != asked[0] + 1:
+    if len(asked) != 2 or any(dim.terms or dim.offset for dim in dims[asked[0] + 1 : asked[1]]):
         return None
     first, second = dims[asked[0]], dims[asked[1]]
     are_alone = (first, second) == (axis_dim(axis), axis_dim(axis + 1))
@@ -79,14 +94,20 @@ def _whole(graph: FusionGraph, read: Read, axis: int, by_axis: list[AffineDim]) 
     places, source = _places(read.dims, axis), graph.owner(read.value)
     if places is None or not isinstance(source, Reshape) or not source.expands:
         return None
-    if len(graph.users[read.value]) > 1 or [group for group in source.groups if len(group) > 1] != [places]:
+    if len(graph.users[read.value]) > 1 or not _splits(source, places):
         return None
     return Read(source.source, _merged(read.dims, places, by_axis))
+
+
+def _splits(reshape: Reshape, places: tuple[int, int]) -> bool:
+    """Return whether a reshape splits one dim, into those from the first of two places to the second."""
+    first, last = places
+    return [group for group in reshape.groups if len(group) > 1] == [tuple(range(first, last + 1))]
 
 
 def _merged(
     dims: Sequence[AffineDim], places: tuple[int, int], by_axis: list[AffineDim]
 ) -> tuple[AffineDim, ...]:
-    """Return an index with one dim instead of two."""
-    kept = [dim for place, dim in enumerate(dims) if place != places[1]]
+    """Return an index with one dim instead of two and what is between them."""
+    kept = [dim for place, dim in enumerate(dims) if not places[0] < place <= places[1]]
     return tuple(compose(dim, by_axis) if dim.terms else ZERO for dim in kept)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from t10.dialect.elements import elements
 from t10.dialect.mlir import ir
 
 Array = NDArray[Any]
@@ -112,13 +113,15 @@ def _scalar(attribute: Any) -> Any:
 def _constant(op: Any, environment: Environment) -> list[Any]:
     del environment
     attribute = op.attributes["value"]
-    if not isinstance(attribute, ir.DenseElementsAttr):
+    if not isinstance(op.results[0].type, ir.RankedTensorType):
         return [_scalar(attribute)]
-    elements = ir.DenseElementsAttr(attribute)
     shape, dtype = _tensor(op.results[0])
-    if elements.is_splat:
-        return [np.full(shape, _scalar(elements.get_splat_value()), dtype)]
-    return [np.array(elements).astype(dtype).reshape(shape)]
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        return [elements(attribute, str(ir.RankedTensorType(attribute.type).element_type))]
+    dense = ir.DenseElementsAttr(attribute)
+    if dense.is_splat:
+        return [np.full(shape, _scalar(dense.get_splat_value()), dtype)]
+    return [np.array(dense).astype(dtype).reshape(shape)]
 
 
 def _empty(op: Any, environment: Environment) -> list[Array]:

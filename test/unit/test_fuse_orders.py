@@ -123,8 +123,10 @@ def test_every_matrix_product_of_a_model_reads_and_writes_in_a_row(name: str) ->
         if axes is None or any(all(spec.extents[axis] == 1 for axis in side) for side in sides):
             continue
         n_products += 1
-        assert last_axis(spec, 0) == last_axis(spec, 1), spec.name
-        assert last_axis(spec, 0) in axes.inner, spec.name
+        # Parts of a joined product are stored alike: one of two is read across rows where a copy takes longer.
+        alone = [n for n, operand in enumerate(spec.inputs[:2]) if " (+" not in operand.name]
+        assert len({last_axis(spec, n) for n in alone}) <= 1, spec.name
+        assert all(last_axis(spec, n) in axes.inner for n in alone), spec.name
         allowed = axes.columns if axes.positions else (*axes.rows, *axes.columns)
         assert last_axis(spec, 2) in allowed, spec.name
     assert n_products > 0
@@ -257,8 +259,14 @@ def test_products_that_are_rounded_when_a_core_hands_them_on_are_summed_in_f32()
 
 @pytest.mark.slow
 def test_saved_weights_lie_as_the_plan_has_them(tmp_path: Path) -> None:
-    given = import_model(MODELS / "bert_fp16.onnx").weights
+    stored = import_model(MODELS / "bert_fp16.onnx").weights
     executable = t10.compile(MODELS / "bert_fp16.onnx", chip="test-4")
+    given = {
+        weight.name: np.concatenate([stored[name] for name in weight.parts.names], weight.parts.axis)
+        if weight.parts
+        else stored[weight.name]
+        for weight in executable.plan.graph.weights
+    }
     shapes = {weight.name: weight.shape for weight in executable.plan.graph.weights}
     assert {name: value.shape for name, value in executable.weights.items()} == shapes
     turned = [

@@ -15,7 +15,6 @@ from t10.backend import run_on_tiles
 from t10.driver import Executable
 from t10.frontend.importer import import_model
 from t10.passes.fuse import Fuse
-from t10.passes.fusion import join_products
 from t10.reference import OnnxRuntime
 
 ROWS, DEPTH = 5, 24
@@ -67,12 +66,6 @@ def operators(executable: Executable) -> list[str]:
     return [spec.name for spec in executable.plan.graph.operators]
 
 
-@pytest.fixture
-def _small_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join_products, "LEAST_BYTES", 0)
-
-
-@pytest.mark.usefixtures("_small_weights")
 @pytest.mark.parametrize("program", [False, True])
 def test_products_of_one_tensor_are_one(program: bool, tmp_path: Path) -> None:
     weights = projections(tmp_path / "model.onnx")
@@ -90,7 +83,6 @@ def test_products_of_one_tensor_are_one(program: bool, tmp_path: Path) -> None:
         np.testing.assert_allclose(found[f"{name}1"], expected, rtol=2e-3, atol=2e-2)
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_fusing_again_joins_nothing_more(tmp_path: Path) -> None:
     projections(tmp_path / "model.onnx")
     imported = import_model(tmp_path / "model.onnx")
@@ -102,14 +94,12 @@ def test_fusing_again_joins_nothing_more(tmp_path: Path) -> None:
     assert 't10.parts = {axis = 1 : i64, names = ["wq", "wk", "wv"]}' in once
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_what_is_computed_otherwise_stays_apart(tmp_path: Path) -> None:
     projections(tmp_path / "model.onnx", scaled="q", function="Tanh")
     names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
     assert names == ["q", "k (+1)"]
 
 
-@pytest.mark.usefixtures("_small_weights")
 @pytest.mark.parametrize("scaled", WIDTHS)
 @pytest.mark.parametrize("program", [False, True])
 def test_a_scaled_product_is_joined_with_others_that_are_not(
@@ -127,7 +117,6 @@ def test_a_scaled_product_is_joined_with_others_that_are_not(
         np.testing.assert_allclose(found[made], expected, rtol=2e-3, atol=2e-2)
 
 
-@pytest.mark.usefixtures("_small_weights")
 @pytest.mark.parametrize("gate", ["Sigmoid", "Relu", "Tanh"])
 @pytest.mark.parametrize("first", ["gate", "up"])
 def test_a_gate_and_what_it_multiplies_are_one_product(gate: str, first: str, tmp_path: Path) -> None:
@@ -140,10 +129,11 @@ def test_a_gate_and_what_it_multiplies_are_one_product(gate: str, first: str, tm
     nodes.append(helper.make_node("Mul", ["gate1", "up0"], ["y"], name="mul"))
     weights = {"wgate": (DEPTH, 16), "wup": (DEPTH, 16)}
     executable = small(tmp_path / "model.onnx", nodes, weights, {"y": 16})
-    assert operators(executable) == [f"{first} (+1)", "mul"]
+    joined, rest = operators(executable)
+    assert {joined.removesuffix(" (+1)"), rest} == {"gate", "up"}
+    assert joined.endswith(" (+1)")
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_products_that_are_not_joined_take_in_what_reads_them(tmp_path: Path) -> None:
     """One weight is read twice, so that it stays by itself."""
     nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in ("gate", "up")]
@@ -155,7 +145,6 @@ def test_products_that_are_not_joined_take_in_what_reads_them(tmp_path: Path) ->
     assert "mul" not in operators(executable)
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_a_weight_with_two_readers_stays_by_itself(tmp_path: Path) -> None:
     projections(tmp_path / "model.onnx", shared=True)
     names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
@@ -192,7 +181,6 @@ def small(
     return executable
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_a_product_that_another_one_needs_is_not_joined_with_it(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Constant", [], ["zero"], value_ints=[0]),
@@ -207,7 +195,6 @@ def test_a_product_that_another_one_needs_is_not_joined_with_it(tmp_path: Path) 
     assert {"q", "k"} <= set(operators(executable))
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_a_weight_that_the_model_returns_stays_by_itself(tmp_path: Path) -> None:
     nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in "qk"]
     weights = {"wq": (DEPTH, 16), "wk": (DEPTH, 16)}
@@ -215,7 +202,6 @@ def test_a_weight_that_the_model_returns_stays_by_itself(tmp_path: Path) -> None
     assert operators(executable) == ["q", "k"]
 
 
-@pytest.mark.usefixtures("_small_weights")
 def test_joined_weights_take_no_name_of_another(tmp_path: Path) -> None:
     nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in "qk"]
     nodes.append(helper.make_node("MatMul", ["q0", "wq (+1)"], ["z0"], name="z"))
@@ -224,14 +210,7 @@ def test_joined_weights_take_no_name_of_another(tmp_path: Path) -> None:
     assert operators(executable) == ["q (+1)", "z"]
 
 
-def test_small_weights_are_not_joined(tmp_path: Path) -> None:
-    projections(tmp_path / "model.onnx")
-    names = operators(t10.compile(tmp_path / "model.onnx", chip="test-16", program=False))
-    assert names == ["q", "k", "v"]
-
-
 @pytest.mark.sampled(1)
-@pytest.mark.usefixtures("_small_weights")
 @pytest.mark.parametrize("rotated", ["q", "qk", "qkv"])
 def test_products_whose_columns_are_heads_are_joined_whole(rotated: str, tmp_path: Path) -> None:
     """A rotary embedding reads by heads and halves, and has columns split before products are joined."""
@@ -269,3 +248,68 @@ def test_products_whose_columns_are_heads_are_joined_whole(rotated: str, tmp_pat
         first, second = np.split(rows, 2, axis=2)
         expected = rows * np.linspace(1, 2, rows.shape[2]) + np.concatenate([-second, first], axis=2)
         np.testing.assert_allclose(found[f"{name}9"], expected, rtol=4e-3, atol=6e-2)
+
+
+@pytest.mark.parametrize("unit", ["", "q", "k", "qk"])
+def test_heads_with_a_dim_of_one_row_between_are_joined(unit: str, tmp_path: Path) -> None:
+    """A decoding step has [batch, heads, 1, n], other projections [batch, heads, n] or [batch, n]."""
+    nodes: list[onnx.NodeProto] = []
+    outputs: list[onnx.ValueInfoProto] = []
+    rng = np.random.default_rng(0)
+    weights = {f"w{name}": rng.standard_normal((DEPTH, 16)).astype(np.float32) for name in "qkv"}
+    for name in "qkv":
+        shape = [ROWS, 2, 1, 8] if name in unit else [ROWS, 2, 8] if name == "q" else [ROWS, 1, 16]
+        nodes.append(helper.make_node("MatMul", ["x", f"w{name}"], [f"{name}0"], name=name))
+        nodes.append(helper.make_node("Reshape", [f"{name}0", f"s{name}"], [f"{name}1"]))
+        nodes.append(helper.make_node("Relu", [f"{name}1"], [f"{name}2"]))
+        outputs.append(helper.make_tensor_value_info(f"{name}2", TensorProto.FLOAT, shape))
+        weights[f"s{name}"] = np.array(shape)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [ROWS, DEPTH])
+    graph = helper.make_graph(
+        nodes, "heads", [x], outputs, [numpy_helper.from_array(each, name) for name, each in weights.items()]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    assert operators(executable) == ["q (+2)"]
+    values = rng.standard_normal((ROWS, DEPTH)).astype(np.float32)
+    expected = OnnxRuntime(model, tmp_path / "model.onnx").outputs({"x": values})
+    for name, found in executable.run({"x": values}).items():
+        np.testing.assert_allclose(found, expected[name], rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_that_a_computed_tensor_multiplies_is_joined(tmp_path: Path) -> None:
+    """A gate of what other products of the same tensor lead to (retention)."""
+    nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"{n}0"], name=n) for n in "vg"]
+    nodes.append(helper.make_node("Softmax", ["v0"], ["v1"], name="soft"))
+    nodes.append(helper.make_node("Mul", ["g0", "v1"], ["y"], name="mul"))
+    weights = {"wv": (DEPTH, 16), "wg": (DEPTH, 16)}
+    executable = small(tmp_path / "model.onnx", nodes, weights, {"y": 16})
+    assert operators(executable)[0] == "v (+1)"
+
+
+def test_convolutions_side_by_side_are_one(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights: dict[str, np.ndarray[Any, Any]] = {}
+    nodes: list[onnx.NodeProto] = []
+    for name, channels in (("a", 8), ("b", 5)):
+        weights[f"w{name}"] = rng.standard_normal((channels, 4, 3, 3)).astype(np.float32)
+        weights[f"b{name}"] = rng.standard_normal(channels).astype(np.float32)
+        inputs = ["x", f"w{name}", f"b{name}"]
+        nodes.append(helper.make_node("Conv", inputs, [f"{name}0"], name=name, pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"{name}0"], [f"{name}1"]))
+    nodes.append(helper.make_node("Concat", ["b1", "a1"], ["y"], axis=1))
+    graph = helper.make_graph(
+        nodes,
+        "convolutions",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 6, 7])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 13, 6, 7])],
+        [numpy_helper.from_array(each, name) for name, each in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    assert operators(executable) == ["a (+1)"]
+    x = rng.standard_normal((1, 4, 6, 7)).astype(np.float32)
+    expected = OnnxRuntime(model, tmp_path / "model.onnx").outputs({"x": x})["y"]
+    np.testing.assert_allclose(executable.run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
