@@ -4,10 +4,11 @@
 concat(-b, a) * s        becomes        concat(b, a) * concat(-s[.., :n], s[.., n:])
 ```
 
-Rotary embeddings turn halves of heads like this. Negating a half of all heads is an operator in every layer, for which
-its readers wait; the factor is one for all heads, layers, queries and keys, and negated once. Where its readers compute
-few points, each multiplies by signs of its own instead, a constant; not where the factor is a weight, which each would
-bring to its cores. No product changes.
+Rotary embeddings turn halves of heads like this, or every two elements (`stack(-b, a)`, reshaped). Negating a half of
+all heads is an operator in every layer, for which its readers wait; the factor is one for all heads, layers, queries
+and keys, and negated once. Where its readers compute few points, or pairs are turned, each multiplies by signs of its
+own instead, a constant; not by halves where the factor is a weight, which each would bring to its cores. No product
+changes.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import numpy as np
 
 from t10.core.dtypes import numpy_dtype
 from t10.dialect.mlir import ir
-from t10.passes.bridge.affine import axis_dim
+from t10.passes.bridge.affine import ZERO, axis_dim
 from t10.passes.bridge.tree import Apply, Read, Scalar, visit
 from t10.passes.fusion.arguments import argument_entries
-from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, sources_of
+from t10.passes.fusion.graph import PARALLEL, FusionGraph, Nest, Opaque, Reshape, sources_of
 from t10.passes.fusion.make_views import ViewMaker
 from t10.passes.fusion.normalize import drop_unit_axes
 from t10.passes.read_graph import WEIGHT
@@ -49,12 +50,26 @@ def move_signs(function: Any, graph: FusionGraph, n_cores: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Turned:
-    """A concatenation of which some parts are negated: what is, and what multiplies it by less."""
+    """A concatenation of which some parts are negated: what is, and what multiplies it by less.
+
+    If it stacks them, `shown` is the reshape through which that reads it, with one dim for the last two.
+    """
 
     node: Opaque
     pieces: Pieces
     sources: tuple[int, ...]
     nests: tuple[Nest, ...]
+    shown: Reshape | None = None
+
+    @property
+    def value(self) -> int:
+        """Return what the nests read."""
+        return self.node.results[0] if self.shown is None else self.shown.result
+
+    @property
+    def dim(self) -> int:
+        """Return the dim of that along which the pieces lie."""
+        return _dim(self.node) - (self.shown is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +84,47 @@ class _Mover:
     def turned(self, node: Opaque) -> _Turned | None:
         """Return a concatenation with negated parts if all that reads it multiplies it by less, None for others."""
         graph, (result,) = self.graph, node.results
-        dim = _dim(node)
         parts = [value for value in node.operands if value is not None]
         negated = [self._negated(value) for value in parts]
-        users = [graph.owners[user] for user in sorted(graph.users[result])]
-        nests = [user for user in users if isinstance(user, Nest) and self._multiplies(user, result, dim)]
-        if len(nests) < len(users) or result in graph.outputs or all(value is None for value in negated):
-            return None
-        pieces = [(graph.shapes[p][dim], value is not None) for p, value in zip(parts, negated, strict=True)]
+        pieces = [
+            (graph.shapes[p][_dim(node)], value is not None) for p, value in zip(parts, negated, strict=True)
+        ]
+        shown = graph.only_user(result)
+        if isinstance(shown, Reshape) and _merges_last(shown, _dim(node)):
+            pieces *= graph.shapes[result][-2]
+        else:
+            shown = None
         sources = [part if value is None else value for part, value in zip(parts, negated, strict=True)]
-        return _Turned(node, tuple(pieces), tuple(sources), tuple(nests))
+        found = _Turned(node, tuple(pieces), tuple(sources), (), shown)
+        users = [graph.owners[user] for user in sorted(graph.users[found.value])]
+        nests = [user for user in users if isinstance(user, Nest) and self._multiplies(user, found)]
+        if len(nests) < len(users) or found.value in graph.outputs or all(value is None for value in negated):
+            return None
+        return replace(found, nests=tuple(nests))
 
     def move_all(self, turned: _Turned, *, is_little: bool) -> None:
         """Move the signs of a concatenation's parts into the factors; into what reads them where that is little."""
-        graph, (result,) = self.graph, turned.node.results
-        plain = graph.new_value(graph.shapes[result], graph.types[result])
-        self.views.concat(plain, turned.sources, _dim(turned.node), turned.node.rank)
+        graph, (result,), rank = self.graph, turned.node.results, turned.node.rank
+        dim, shape = _dim(turned.node), graph.shapes[result]
+        plain = graph.new_value(shape, graph.types[result])
+        sources = [self._stacked(value, turned.shown) if turned.shown else value for value in turned.sources]
+        self.views.concat(plain, tuple(sources), dim, rank)
+        if turned.shown is not None:
+            stacked, plain = plain, graph.new_value(graph.shapes[turned.value], graph.types[result])
+            graph.add(replace(turned.shown, result=plain, source=stacked))
         for nest in turned.nests:
-            self._move(nest, result, plain, turned, is_little=is_little)
-        graph.remove_dead(result)
+            self._move(nest, plain, turned, is_little=is_little)
+        graph.remove_dead(turned.value)
+
+    def _stacked(self, value: int, shown: Reshape) -> int:
+        """Return a value with a last dim of extent 1, which it may have."""
+        shape = self.graph.shapes[value]
+        if shape[-1] == 1:
+            return value
+        made = self.graph.new_value((*shape, 1), self.graph.types[value])
+        groups = (*((dim,) for dim in range(len(shape) - 1)), (len(shape) - 1, len(shape)))
+        self.graph.add(Reshape(made, value, groups, True, shown.location, shown.rank))
+        return made
 
     def _negated(self, value: int) -> int | None:
         """Return what a value has the other sign of, point for point; None where it has not, or others read it."""
@@ -98,13 +135,17 @@ class _Mover:
         if not isinstance(body, Apply) or body.opcode != "arith.negf" or nest.epilogue is not None:
             return None
         (source,) = body.operands
-        if not isinstance(source, Read) or self.graph.shapes[source.value] != self.graph.shapes[value]:
+        if not isinstance(source, Read):
             return None
-        return source.value if source.dims == nest.out_dims else None
+        shape, dims = self.graph.shapes[source.value], source.dims
+        if (*shape, 1) == self.graph.shapes[value]:
+            shape, dims = (*shape, 1), (*dims, ZERO)
+        return source.value if (shape, dims) == (self.graph.shapes[value], nest.out_dims) else None
 
-    def _multiplies(self, nest: Nest, value: int, dim: int) -> bool:
-        """Return whether an elementwise nest reads a value only to multiply it by a smaller one along a dim of it."""
-        found = [node for node in visit(nest.body) if self._factor(node, value, dim) is not None]
+    def _multiplies(self, nest: Nest, turned: _Turned) -> bool:
+        """Return whether an elementwise nest reads what is turned only to multiply it by less along its dim."""
+        value = turned.value
+        found = [node for node in visit(nest.body) if self._factor(node, value, turned.dim) is not None]
         n_read = sum(
             isinstance(operand, Read) and operand.value == value
             for node in visit(nest.body)
@@ -129,19 +170,20 @@ class _Mover:
                 return (one, other, along[0]) if is_whole else None
         return None
 
-    def _move(self, nest: Nest, value: int, plain: int, turned: _Turned, *, is_little: bool) -> None:
-        """Let a nest multiply what is `plain` instead of a value by factors with negated parts."""
+    def _move(self, nest: Nest, plain: int, turned: _Turned, *, is_little: bool) -> None:
+        """Let a nest multiply what is `plain`, not turned, by factors with negated parts."""
         made: dict[int, Scalar] = {}
         for node in visit(nest.body):
             if not isinstance(node, Apply):
                 made[id(node)] = node
                 continue
             operands = tuple(made[id(operand)] for operand in node.operands)
-            found = self._factor(node, value, _dim(turned.node))
+            found = self._factor(node, turned.value, turned.dim)
             if found is not None:
                 # A factor of other products as well keeps its sign there.
                 one, other, along = found
-                if is_little and not self.weights & sources_of(self.graph, other.value):
+                is_weight = bool(self.weights & sources_of(self.graph, other.value))
+                if turned.shown is not None or (is_little and not is_weight):
                     signs = Read(self._signs(other.value, turned.pieces, nest), (other.dims[along],))
                     signed: Scalar = Apply("arith.mulf", (other, signs), node.dtype)
                 else:
@@ -182,6 +224,12 @@ class _Mover:
         nest = Nest(result, shape, kinds, body, forms, dtype, reader.location, reader.rank)
         self.graph.add(drop_unit_axes(nest))
         return result
+
+
+def _merges_last(reshape: Reshape, dim: int) -> bool:
+    """Return whether a reshape makes one dim of `dim`, the last, and the one before, and leaves others as they are."""
+    first, last = reshape.groups[:-1], reshape.groups[-1]
+    return not reshape.expands and last == (dim - 1, dim) and all(len(group) == 1 for group in first)
 
 
 def _dim(concat: Opaque) -> int:

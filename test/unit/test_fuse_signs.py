@@ -17,19 +17,32 @@ from t10.reference import OnnxRuntime, load_onnx
 HEADS, TOKENS, SIZE = 3, 5, 8
 
 
-def rotary(folder: Path, dtype: int, factor: tuple[int, ...]) -> Path:
-    """Write y = concat(-b, a) * s for the halves a, b of q, and the same of k."""
-    ints = {"axis": [2], "zero": [0], "half": [SIZE // 2], "end": [SIZE]}
+def rotary(folder: Path, dtype: int, factor: tuple[int, ...], *, is_paired: bool = False) -> Path:
+    """Write y = concat(-b, a) * s for the halves a, b of q, and the same of k; or for its even and odd elements."""
+    shape = [HEADS, TOKENS, SIZE]
+    ints = {"axis": [2], "zero": [0], "half": [SIZE // 2], "end": [SIZE], "one": [1], "two": [2], "last": [3]}
+    ints["shape"] = shape
     nodes: list[onnx.NodeProto] = []
     for name in ("q", "k"):
+        first, second = (
+            (["zero", "half"], ["half", "end"]) if not is_paired else (["zero", "end"], ["one", "end"])
+        )
+        step = "two" if is_paired else "one"
         nodes += [
-            helper.make_node("Slice", [name, "zero", "half", "axis"], [f"{name}_a"]),
-            helper.make_node("Slice", [name, "half", "end", "axis"], [f"{name}_b"]),
+            helper.make_node("Slice", [name, *first, "axis", step], [f"{name}_a"]),
+            helper.make_node("Slice", [name, *second, "axis", step], [f"{name}_b"]),
             helper.make_node("Neg", [f"{name}_b"], [f"{name}_n"], name=f"{name}_neg"),
-            helper.make_node("Concat", [f"{name}_n", f"{name}_a"], [f"{name}_c"], axis=2),
-            helper.make_node("Mul", [f"{name}_c", "s"], [f"{name}_y"], name=f"{name}_mul"),
         ]
-    shape = [HEADS, TOKENS, SIZE]
+        if is_paired:
+            nodes += [
+                helper.make_node("Unsqueeze", [f"{name}_n", "last"], [f"{name}_n1"]),
+                helper.make_node("Unsqueeze", [f"{name}_a", "last"], [f"{name}_a1"]),
+                helper.make_node("Concat", [f"{name}_n1", f"{name}_a1"], [f"{name}_s"], axis=3),
+                helper.make_node("Reshape", [f"{name}_s", "shape"], [f"{name}_c"]),
+            ]
+        else:
+            nodes.append(helper.make_node("Concat", [f"{name}_n", f"{name}_a"], [f"{name}_c"], axis=2))
+        nodes.append(helper.make_node("Mul", [f"{name}_c", "s"], [f"{name}_y"], name=f"{name}_mul"))
     graph = helper.make_graph(
         nodes,
         "rotary",
@@ -46,17 +59,19 @@ def rotary(folder: Path, dtype: int, factor: tuple[int, ...]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("is_paired", [False, True], ids=["halves", "pairs"])
 @pytest.mark.parametrize("is_little", [False, True], ids=["much", "little"])
 @pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
 def test_rotary_embeddings_are_right_on_tiles(
-    tmp_path: Path, dtype: int, is_little: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, dtype: int, is_little: bool, is_paired: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signs, "FEW_POINTS", HEADS * TOKENS * SIZE if is_little else 0)
-    path = rotary(tmp_path, dtype, (TOKENS, SIZE))
+    path = rotary(tmp_path, dtype, (TOKENS, SIZE), is_paired=is_paired)
     executable = t10.compile(path, chip="test-4", program=True)
     sizes = [np.prod(spec.output.shape) for spec in executable.plan.graph.operators]
     # A part of the factor, unless each has signs of its own, and what multiplies by it.
-    assert sorted(sizes) == [*([] if is_little else [TOKENS * SIZE // 2]), *[HEADS * TOKENS * SIZE] * 2]
+    parts = [] if is_little or is_paired else [TOKENS * SIZE // 2]
+    assert sorted(sizes) == [*parts, *[HEADS * TOKENS * SIZE] * 2]
     kind = np.float32 if dtype == TensorProto.FLOAT else np.float16
     rng = np.random.default_rng(0)
     inputs = {each.name: rng.standard_normal(each.shape).astype(kind) for each in executable.inputs}
