@@ -10,7 +10,9 @@ import numpy as np
 
 from t10.core.arrays import Bools, Ints
 from t10.core.schedule import Phase
-from t10.plan.joint.states import MOST_CELLS
+
+MOST_BEGUN = 500_000
+"""Entries of the largest table of what begins phases: a maximum of what is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def begun_by(parts: Sequence[Part], n_states: Sequence[int]) -> Begun:
         if taken and taken[0][1].begins.all():
             break
         wider = tuple(sorted({*scope, *where}))
-        if not taken or prod(n_states[operator] for operator in wider) <= MOST_CELLS:
+        if not taken or prod(n_states[operator] for operator in wider) <= MOST_BEGUN:
             scope = wider
         taken.append((where, edge))
     return Begun(scope, tuple(taken))
