@@ -221,7 +221,7 @@ def test_tables_that_would_be_too_large_are_left_out_and_stay_bounds(monkeypatch
 @pytest.mark.parametrize("most_cells", [1000, 24, 12])
 def test_phases_begin_where_any_operand_moves(most_cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An operator reads two others: all three are looked at or, where these are too many, what one does in any case."""
-    monkeypatch.setattr(edges, "MOST_CELLS", most_cells)
+    monkeypatch.setattr(edges, "MOST_BEGUN", most_cells)
     n_states = [4, 2, 3]
     often = 298 * np.array([[0, 0, 1], [1, 1, 0], [1, 1, 1], [1, 1, 1]])
     rarely = 298 * np.array([[0, 1, 0], [0, 1, 1]])
