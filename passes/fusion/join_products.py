@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import count
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from t10.core.dtypes import numpy_dtype
 from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
-from t10.passes.bridge.affine import axis_dim, compose
+from t10.passes.bridge.affine import axis_dim
 from t10.passes.bridge.tree import (
     Accumulated,
     Apply,
@@ -34,8 +33,8 @@ from t10.passes.bridge.tree import (
     Read,
     Scalar,
     reads,
+    rewrite,
     spelled,
-    substitute_axes,
     visit,
 )
 from t10.passes.fusion.arguments import Entry, argument_entries, set_argument_entries, set_shape
@@ -46,10 +45,10 @@ from t10.passes.fusion.graph import (
     Reshape,
     is_product,
     is_rounded,
-    sources_of,
     with_leaves,
 )
 from t10.passes.fusion.make_views import ViewMaker
+from t10.passes.fusion.ungate import is_computed, without_gate
 from t10.passes.fusion.unsplit import unsplit, without_units
 from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
 
@@ -82,20 +81,25 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
     free = free_weights(function, graph)
     groups: dict[tuple[Any, ...], list[Member]] = {}
     for nest in graph.nests():
-        root, rest = _without_gate(graph, nest)
+        root, rest = without_gate(graph, nest)
         plain, product = _without_factor(root)
         member = _member(graph, plain, free) or _split_member(graph, plain, free)
         if member is not None:
             made = replace(member, product=product, rest=rest)
-            groups.setdefault(_without_units(graph, member).key, []).append(made)
+            groups.setdefault(_shared_key(graph, made), []).append(made)
     views = ViewMaker.of(function, graph)
     entries = argument_entries(function)
     dead: list[int] = []
     for members in groups.values():
-        if len(members) > 1:
-            are_alike = len({member.key for member in members}) == 1
-            alike = members if are_alike else [_without_units(graph, member) for member in members]
-            dead += join_members(function, graph, views, alike, entries, free)
+        if len({member.key for member in members}) > 1:
+            alike: dict[tuple[Any, ...], list[Member]] = {}
+            for member in _with_biases(graph, views, [_without_units(graph, each) for each in members], free):
+                alike.setdefault(member.key, []).append(member)
+        else:
+            alike = {members[0].key: members}
+        for same in alike.values():
+            if len(same) > 1:
+                dead += join_members(function, graph, views, same, entries, free)
     if dead:
         set_argument_entries(function, entries)
         graph.remove_dead()
@@ -148,87 +152,57 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     return Member(nest, axis, operands, dims, key_of(graph, nest, axis, operands))
 
 
-def _without_gate(graph: FusionGraph, nest: Nest) -> tuple[Nest, Nest | None]:
-    """Return a product without what its epilogue makes of it and of a computed tensor as large, and that as a nest.
+def _shared_key(graph: FusionGraph, member: Member) -> tuple[Any, ...]:
+    """Return what is equal for products that can be made alike: dims of extent 1 and biases are left out."""
+    whole = _without_units(graph, member)
+    bias = _bias(graph, whole)
+    if bias is None:
+        return whole.key
+    nest = _ending_in(whole.nest, bias[0])
+    return key_of(graph, nest, whole.axis, tuple(value for value in whole.operands if value in nest.uses))
 
-    None of that where it makes nothing of the kind. A bias stays, and sums are rounded as the results are.
-    """
-    epilogue, size = nest.epilogue, prod(graph.shapes[nest.result])
-    if epilogue is None or not is_product(nest):
-        return nest, None
-    if not any(
-        _is_computed(graph, read) and prod(graph.shapes[read.value]) >= size for read in reads(epilogue)
-    ):
-        return nest, None
-    kind = graph.types[nest.result]
-    sums = {spelled(sum_): sum_ for sum_ in _sums(graph, epilogue)}
-    last, *others = sums.values()
-    if others:
-        last = Accumulated()
-    narrow = last if kind == nest.acc_type or is_rounded(last) else Apply("arith.truncf", (last,), kind)
-    made = graph.new_value(graph.shapes[nest.result], kind)
-    parallel = [axis for axis, each in enumerate(nest.kinds) if each == PARALLEL]
-    by_axis = [axis_dim(parallel.index(axis) if axis in parallel else 0) for axis in range(len(nest.extents))]
-    out_dims = tuple(compose(dim, by_axis) for dim in nest.out_dims)
-    read: Scalar = Read(made, out_dims)
-    if narrow is not last:
-        read = Apply("arith.extf", (read,), nest.acc_type)
-    rest = replace(
-        nest,
-        extents=tuple(nest.extents[axis] for axis in parallel),
-        kinds=(PARALLEL,) * len(parallel),
-        body=_with_sums(substitute_axes(epilogue, by_axis), spelled(substitute_axes(last, by_axis)), read),
-        out_dims=out_dims,
-        acc_type=kind,
-        combine="",
-        init=None,
-        epilogue=None,
-        sum_type="",
+
+def _bias(graph: FusionGraph, member: Member) -> tuple[Scalar, Scalar] | None:
+    """Return to what a product adds one number per column last, and that; None where it adds none."""
+    last = _unrounded(member.nest.epilogue)
+    if not isinstance(last, Apply) or last.opcode != "arith.addf":
+        return None
+    for value, bias in (last.operands, last.operands[::-1]):
+        found = reads(bias)
+        is_one = len(found) == 1 and found[0].dims == (axis_dim(member.axis),)
+        if is_one and isinstance(value, Accumulated) and not is_computed(graph, found[0]):
+            return value, bias
+    return None
+
+
+def _with_biases(
+    graph: FusionGraph, views: ViewMaker, members: Sequence[Member], free: set[int]
+) -> list[Member]:
+    """Return members of which those without a bias add zeros, where others have biases."""
+    biases = [_bias(graph, member) for member in members]
+    given = next((bias[1] for bias in biases if bias is not None), None)
+    if given is None or all(biases):
+        return list(members)
+    return [
+        member if bias is not None else _biased(graph, views, member, given, free)
+        for member, bias in zip(members, biases, strict=True)
+    ]
+
+
+def _biased(graph: FusionGraph, views: ViewMaker, member: Member, bias: Scalar, free: set[int]) -> Member:
+    """Return a member that adds zeros, negative ones, which change nothing, as others do a bias."""
+    (read,) = reads(bias)
+    n, dtype = member.nest.extents[member.axis], graph.types[read.value]
+    zeros = graph.new_value((n,), dtype)
+    views.constant(zeros, np.full(n, -0.0, numpy_dtype(dtype)), member.nest.rank)
+    own = rewrite(bias, lambda leaf: Read(zeros, leaf.dims) if isinstance(leaf, Read) else leaf)
+    total = Apply(
+        "arith.addf", (_unrounded(member.nest.epilogue) or Accumulated(), own), member.nest.acc_type
     )
-    return replace(nest, result=made, epilogue=None if isinstance(narrow, Accumulated) else narrow), rest
-
-
-def _is_computed(graph: FusionGraph, read: Read) -> bool:
-    owners = [graph.owner(source) for source in sources_of(graph, read.value)]
-    return any(owner is not None and owner.uses for owner in owners)
-
-
-def _sums(graph: FusionGraph, epilogue: Scalar) -> list[Scalar]:
-    """Return what an epilogue makes of its sums alone: rounded or not, with a bias or without."""
-    users: dict[int, list[Apply]] = {}
-    for node in visit(epilogue):
-        if isinstance(node, Apply):
-            for operand in node.operands:
-                users.setdefault(id(operand), []).append(node)
-    found: list[Scalar] = []
-    for node in visit(epilogue):
-        if not isinstance(node, Accumulated):
-            continue
-        last: Scalar = node
-        while len(above := users.get(id(last), [])) == 1 and _adds_bias(graph, above[0], last):
-            (last,) = above
-        rounded = users.get(id(last), [])
-        found += rounded if rounded and all(map(is_rounded, rounded)) else [last]
-    return found
-
-
-def _adds_bias(graph: FusionGraph, node: Apply, value: Scalar) -> bool:
-    """Return whether a node adds to a value what is not computed."""
-    others = [read for operand in node.operands if operand is not value for read in reads(operand)]
-    return node.opcode == "arith.addf" and bool(others) and not any(_is_computed(graph, r) for r in others)
-
-
-def _with_sums(scalar: Scalar, sums: tuple[Any, ...], read: Scalar) -> Scalar:
-    """Return a scalar that reads what a nest of its own makes of sums."""
-    made: dict[int, Scalar] = {}
-    for node in visit(scalar):
-        if spelled(node) == sums:
-            made[id(node)] = read
-        elif isinstance(node, Apply):
-            made[id(node)] = replace(node, operands=tuple(made[id(operand)] for operand in node.operands))
-        else:
-            made[id(node)] = node
-    return made[id(scalar)]
+    made = _member(graph, _ending_in(member.nest, total), free)
+    return (
+        member if made is None else replace(made, back=member.back, product=member.product, rest=member.rest)
+    )
 
 
 def _without_factor(nest: Nest) -> tuple[Nest, Apply | None]:

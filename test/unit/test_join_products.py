@@ -24,7 +24,7 @@ WIDTHS = {"q": 16, "k": 16, "v": 8}
 def projections(
     path: Path, *, scaled: str = "", function: str = "", shared: bool = False
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with another.
+    """Write a model of three projections of `x`; one's result may be `scaled`, one's weight `shared` with -`x`.
 
     Of one that is scaled, what another function makes of it is the result with `function`.
     """
@@ -35,8 +35,8 @@ def projections(
     for name, width in WIDTHS.items():
         weights[f"w{name}"] = rng.standard_normal((DEPTH, width)).astype(np.float16)
         weights[f"b{name}"] = rng.standard_normal(width).astype(np.float16)
-        weight = "wq" if shared and name == "k" else f"w{name}"
-        nodes.append(helper.make_node("MatMul", ["x", weight], [f"{name}0"], name=name))
+        inputs = ["negative", "wq"] if shared and name == "k" else ["x", f"w{name}"]
+        nodes.append(helper.make_node("MatMul", inputs, [f"{name}0"], name=name))
         nodes.append(helper.make_node("Add", [f"{name}0", f"b{name}"], [f"{name}1"]))
         last = f"{name}1"
         if name == scaled:
@@ -49,6 +49,7 @@ def projections(
         outputs.append(helper.make_tensor_value_info(last, TensorProto.FLOAT16, [ROWS, width]))
     if shared:
         del weights["wk"]
+        nodes.insert(0, helper.make_node("Neg", ["x"], ["negative"]))
     graph = helper.make_graph(
         nodes,
         "projections",
@@ -313,3 +314,39 @@ def test_convolutions_side_by_side_are_one(tmp_path: Path) -> None:
     x = rng.standard_normal((1, 4, 6, 7)).astype(np.float32)
     expected = OnnxRuntime(model, tmp_path / "model.onnx").outputs({"x": x})["y"]
     np.testing.assert_allclose(executable.run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("without", ["k", "v", "qk", "kv"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_product_without_a_bias_is_joined_with_others_that_have_one(
+    without: str, dtype: type[np.floating[Any]], tmp_path: Path
+) -> None:
+    """Keys of Whisper have none; zeros of sums keep their sign."""
+    rng = np.random.default_rng(0)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    nodes: list[onnx.NodeProto] = []
+    weights: dict[str, np.ndarray[Any, Any]] = {}
+    for name, width in WIDTHS.items():
+        weights[f"w{name}"] = rng.standard_normal((DEPTH, width)).astype(dtype)
+        made = f"{name}1" if name in without else f"{name}0"
+        nodes.append(helper.make_node("MatMul", ["x", f"w{name}"], [made], name=name))
+        if name not in without:
+            weights[f"b{name}"] = rng.standard_normal(width).astype(dtype)
+            nodes.append(helper.make_node("Add", [made, f"b{name}"], [f"{name}1"]))
+    graph = helper.make_graph(
+        nodes,
+        "projections",
+        [helper.make_tensor_value_info("x", kind, [ROWS, DEPTH])],
+        [helper.make_tensor_value_info(f"{name}1", kind, [ROWS, width]) for name, width in WIDTHS.items()],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16")
+    assert operators(executable) == ["q (+2)"]
+    x = rng.standard_normal((ROWS, DEPTH)).astype(dtype)
+    expected = OnnxRuntime(model, tmp_path / "model.onnx").outputs({"x": x})
+    tolerance = 2e-2 if dtype is np.float16 else 1e-4
+    for found in (executable.run({"x": x}), run_on_tiles(executable, {"x": x}).outputs):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance)
