@@ -262,7 +262,8 @@ def fuse_function(
         narrow_sums(graph, is_narrow, rounds_parts)
         if joins:
             split_joined(function, graph)
-        dead = join_products(function, graph) if joins else []
+        memory_bytes = chip.n_cores * chip.capacity_bytes if chip else None
+        dead = join_products(function, graph, memory_bytes) if joins else []
         if joins:
             join_alike(function, graph)
         if chip is not None and storage is not None:

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import count
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from t10.core.dtypes import numpy_dtype
+from t10.core.dtypes import numpy_dtype, size_bytes
 from t10.core.scalar import parse_constant
 from t10.dialect.location import location_name
 from t10.dialect.mlir import ir
@@ -52,6 +53,9 @@ from t10.passes.fusion.ungate import is_computed, without_gate
 from t10.passes.fusion.unsplit import unsplit, without_units
 from t10.passes.read_graph import NAME, ORDER, PARTS, WEIGHT
 
+MEMORY_PART = 8
+"""Results of products that are joined take this part of the memory of all cores at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -73,10 +77,11 @@ class Member:
     rest: Nest | None = None
 
 
-def join_products(function: Any, graph: FusionGraph) -> list[int]:
+def join_products(function: Any, graph: FusionGraph, memory_bytes: int | None = None) -> list[int]:
     """Join products of a function's graph, and the arguments that are their weights.
 
-    Returns the numbers of the arguments that nothing reads any more.
+    Results that would take much of `memory_bytes`, those of all cores, stay apart: what is joined lives as long as
+    what is read last of it. Returns the numbers of the arguments that nothing reads any more.
     """
     free = free_weights(function, graph)
     groups: dict[tuple[Any, ...], list[Member]] = {}
@@ -98,8 +103,9 @@ def join_products(function: Any, graph: FusionGraph) -> list[int]:
         else:
             alike = {members[0].key: members}
         for same in alike.values():
-            if len(same) > 1:
-                dead += join_members(function, graph, views, same, entries, free)
+            for few in _sharing(graph, same, memory_bytes):
+                if len(few) > 1:
+                    dead += join_members(function, graph, views, few, entries, free)
     if dead:
         set_argument_entries(function, entries)
         graph.remove_dead()
@@ -150,6 +156,21 @@ def _member(graph: FusionGraph, nest: Nest, free: set[int]) -> Member | None:
     if any(isinstance(node, Index) and axis in node.form.axes for part in nest.parts for node in visit(part)):
         return None
     return Member(nest, axis, operands, dims, key_of(graph, nest, axis, operands))
+
+
+def _sharing(graph: FusionGraph, members: Sequence[Member], memory_bytes: int | None) -> list[list[Member]]:
+    """Return members in groups whose results together take a small part of the memory of all cores."""
+    groups: list[list[Member]] = []
+    room = 0
+    for member in members:
+        result = member.nest.result
+        n_bytes = prod(graph.shapes[result]) * size_bytes(graph.types[result])
+        if not groups or (memory_bytes is not None and n_bytes > room):
+            groups.append([])
+            room = 0 if memory_bytes is None else memory_bytes // MEMORY_PART
+        groups[-1].append(member)
+        room -= n_bytes
+    return groups
 
 
 def _shared_key(graph: FusionGraph, member: Member) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ from t10.passes.fuse import Fuse
 from t10.reference import OnnxRuntime
 
 ROWS, DEPTH = 5, 24
+ALONG_ROWS = numpy_helper.from_array(np.array([1]), "all")
 WIDTHS = {"q": 16, "k": 16, "v": 8}
 
 
@@ -350,3 +351,25 @@ def test_a_product_without_a_bias_is_joined_with_others_that_have_one(
     for found in (executable.run({"x": x}), run_on_tiles(executable, {"x": x}).outputs):
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance)
+
+
+def test_results_that_would_fill_memories_are_not_joined(tmp_path: Path) -> None:
+    """Of sixteen, as keys and values of all layers of a decoder, each reads a part of what they leave room for."""
+    n_rows, width = 256, 256
+    nodes = [helper.make_node("MatMul", ["x", f"w{n}"], [f"p{n}"], name=f"m{n}") for n in range(16)]
+    nodes += [helper.make_node("ReduceMax", [f"p{n}", "all"], [f"y{n}"], keepdims=0) for n in range(16)]
+    rng = np.random.default_rng(0)
+    weights = {f"w{n}": rng.standard_normal((8, width)).astype(np.float32) for n in range(16)}
+    graph = helper.make_graph(
+        nodes,
+        "many",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [n_rows, 8])],
+        [helper.make_tensor_value_info(f"y{n}", TensorProto.FLOAT, [n_rows]) for n in range(16)],
+        [*(numpy_helper.from_array(each, name) for name, each in weights.items()), ALONG_ROWS],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    joined = [name for name in operators(executable) if "(+" in name]
+    memory_bytes = executable.chip.n_cores * executable.chip.capacity_bytes
+    assert len(joined) == -(-16 // (memory_bytes // 8 // (n_rows * width * 4)))
