@@ -227,9 +227,13 @@ def _biased(graph: FusionGraph, views: ViewMaker, member: Member, bias: Scalar, 
 
 
 def _without_factor(nest: Nest) -> tuple[Nest, Apply | None]:
-    """Return a nest without its last multiplication, if that is by a constant, and the multiplication."""
+    """Return a nest without its last multiplication, if that is of its sums by a constant, and the multiplication."""
     last = _unrounded(nest.epilogue)
-    if not isinstance(last, Apply) or last.opcode != "arith.mulf" or _factor(last) is None:
+    is_product_of_sums = isinstance(last, Apply) and (last.opcode, last.dtype) == (
+        "arith.mulf",
+        nest.acc_type,
+    )
+    if not isinstance(last, Apply) or not is_product_of_sums or _factor(last) is None:
         return nest, None
     return _ending_in(nest, last.operands[0]), last
 

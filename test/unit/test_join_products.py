@@ -373,3 +373,30 @@ def test_results_that_would_fill_memories_are_not_joined(tmp_path: Path) -> None
     joined = [name for name in operators(executable) if "(+" in name]
     memory_bytes = executable.chip.n_cores * executable.chip.capacity_bytes
     assert len(joined) == -(-16 // (memory_bytes // 8 // (n_rows * width * 4)))
+
+
+def test_what_is_multiplied_behind_a_rounding_is_right(tmp_path: Path) -> None:
+    """A factor of an f16 result is none of the sums, which are f32."""
+    rng = np.random.default_rng(0)
+    weights: dict[str, np.ndarray[Any, Any]] = {"half": np.array(0.5, np.float16)}
+    nodes: list[onnx.NodeProto] = []
+    for name in "ab":
+        weights[f"w{name}"] = rng.standard_normal((4, 2, 3, 3)).astype(np.float16)
+        weights[f"b{name}"] = rng.standard_normal(4).astype(np.float16)
+        inputs = ["x", f"w{name}", f"b{name}"]
+        nodes.append(helper.make_node("Conv", inputs, [f"{name}0"], name=name, pads=[1, 1, 1, 1]))
+    nodes.append(helper.make_node("Mul", ["half", "a0"], ["a1"]))
+    graph = helper.make_graph(
+        nodes,
+        "scaled",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 2, 5, 6])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT16, [1, 4, 5, 6]) for name in ("a1", "b0")],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=False)
+    x = rng.standard_normal((1, 2, 5, 6)).astype(np.float16)
+    expected = OnnxRuntime(model, tmp_path / "model.onnx").outputs({"x": x})
+    for name, found in executable.run({"x": x}).items():
+        np.testing.assert_allclose(found, expected[name], rtol=2e-3, atol=2e-2)
