@@ -37,7 +37,6 @@ devices and FIFOs are written into.
 
 Exit codes: 0 success   1 wrong command line   2 bad input   3 not supported   5 invalid IR   130 interrupted
 """
-EXIT_INTERRUPTED = 130
 _MOST_NAMED = 5
 
 
@@ -68,9 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except T10Error as error:
         print(f"t10-translate: error: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("\nt10-translate: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
     except Exception as error:
         code = exit_code_of_output(error, "t10-translate")
         if code is not None:

@@ -231,8 +231,8 @@ def test_interrupting_leaves_no_half_written_folder(tmp_path: Path) -> None:
         "    print('started', flush=True)\n"
         "    time.sleep(60)\n"
         "d.write_report = slow\n"
-        "from t10.cli import main\n"
-        "sys.exit(main(sys.argv[1:]))\n"
+        "from t10.start import t10\n"
+        "sys.exit(t10())\n"
     )
     model, out = models.mlp(tmp_path / "mlp.onnx"), tmp_path / "out"
     process = subprocess.Popen(
@@ -248,7 +248,7 @@ def test_interrupting_leaves_no_half_written_folder(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert error.strip() == "interrupted"
+    assert error.strip() == "t10: interrupted"
     assert [file.name for file in tmp_path.iterdir()] == ["mlp.onnx"]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from support import passes as test_passes
 
-from t10 import translate
 from t10.opt.diagnostics import Diagnostics
 from t10.opt.main import main
 from t10.passes import registry
@@ -79,23 +78,6 @@ def test_a_defect_of_the_driver_is_one_line_and_exits_70(run: Run, monkeypatch: 
     code, _, err = run()
     assert code == 70
     assert err.startswith("t10-opt: internal error: ZeroDivisionError: no (at test_opt.py:")
-
-
-@pytest.mark.parametrize("tool", ["t10-opt", "t10-translate"])
-def test_an_interrupted_tool_says_so(
-    tool: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("t10.opt.main._main", interrupted)
-    monkeypatch.setattr("t10.translate._translate", interrupted)
-    code = (
-        main(["in.mlir"])
-        if tool == "t10-opt"
-        else translate.main(["--ipu-to-poplar", "in.mlir", "-o", "out"])
-    )
-    assert (code, capsys.readouterr().err) == (130, f"\n{tool}: interrupted\n")
 
 
 def test_a_pass_that_breaks_a_layout_is_found_out_and_exits_5(run: Run) -> None:

@@ -1,5 +1,12 @@
 """The command `t10`."""
 
-from t10.cli.entry import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; what it needs is imported now, see `t10.start`."""
+    from t10.cli import entry
+
+    return entry.main(argv)

@@ -2,6 +2,6 @@
 
 import sys
 
-from t10.cli.entry import main
+from t10.start import t10
 
-sys.exit(main())
+sys.exit(t10())

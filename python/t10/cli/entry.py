@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import importlib
-import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -26,15 +25,12 @@ from t10.core.guard import ended_clearly
 from t10.core.streams import exit_code_of_output, hold_closed_streams
 from t10.errors import EXIT_INTERNAL, T10Error, printable
 
-EXIT_INTERRUPTED = 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; messages go to standard error, results to standard output."""
     hold_closed_streams()
     if argv is None:
         end_without_collection()
-        _end_at_sigterm()
     try:
         arguments = _parsed(sys.argv[1:] if argv is None else argv)
     except OSError as error:
@@ -47,9 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _dispatch(arguments)
             sys.stdout.flush()
             return code
-    except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
     except T10Error as error:
         if arguments.debug:
             raise
@@ -64,12 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.debug:
             raise
         return _internal(error)
-
-
-def _end_at_sigterm() -> None:
-    """Let SIGTERM do what Ctrl-C does, so that files are removed and processes ended that a command began."""
-    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _parsed(argv: Sequence[str]) -> Arguments:

@@ -36,7 +36,6 @@ from t10.opt.runner import (
 from t10.opt.stages import stage_of, steps_to
 
 EXIT_USAGE = 1
-EXIT_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,9 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except T10Error as error:
         print(f"t10-opt: error: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print("\nt10-opt: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
     except Exception as error:
         code = exit_code_of_output(error, "t10-opt")
         if code is not None:
