@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from t10.core.interrupts import EXIT_INTERRUPTED, end_when_interrupted, raise_when_interrupted
+from t10.core.interrupts import (
+    EXIT_INTERRUPTED,
+    end_when_interrupted,
+    raise_what_waits,
+    raise_when_interrupted,
+)
 
 
 def t10() -> int:
@@ -27,7 +32,11 @@ def _run(program: str, module: str) -> int:
     """Run the `main` of a module that is imported now, so that interrupting its imports is no traceback."""
     try:
         raise_when_interrupted()
-        return import_module(module).main()
+        main = import_module(module).main
+        raise_what_waits()
+        code = main()
+        raise_what_waits()
+        return code
     except KeyboardInterrupt:
         print(f"\n{program}: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

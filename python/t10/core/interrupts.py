@@ -22,6 +22,13 @@ def raise_when_interrupted() -> None:
             signal.signal(number, _interrupt)
 
 
+def raise_what_waits() -> None:
+    """Raise KeyboardInterrupt where a signal came in an import that is over."""
+    if signal.getitimer(signal.ITIMER_REAL)[0] > 0:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise KeyboardInterrupt
+
+
 def end_when_interrupted() -> None:
     """Let signals end the process without a word: nothing is left to do."""
     signal.setitimer(signal.ITIMER_REAL, 0)
