@@ -52,6 +52,7 @@ from t10.frontend.rules import check_rules, check_sizes
 from t10.frontend.selections import expand_selections
 from t10.frontend.sequences import expand_sequences
 from t10.frontend.shapes import check_static_inputs, check_static_outputs, infer_shapes, one_line, set_shapes
+from t10.frontend.sparse import make_dense
 from t10.frontend.unsigned_integers import beyond_unsigned, declared_unsigned, expand_unsigned, without_sign
 from t10.frontend.unsupported import UnsupportedNode, excise, unknown_operators
 from t10.frontend.utf8 import first_not_text
@@ -125,7 +126,8 @@ def load_onnx(
 def read_onnx(file: Path) -> Any:
     """Return the protobuf of a file; raises `InputError` if it holds no ONNX model.
 
-    External data is not read, and large weights inside the file are told as external data of the file itself.
+    External data is not read, and large weights inside the file are told as external data of the file itself. Sparse
+    tensors become dense.
     """
     if not file.exists():
         raise InputError(f"model file {file} does not exist (expected an .onnx file)")
@@ -140,6 +142,7 @@ def read_onnx(file: Path) -> Any:
     field = first_not_text(model)
     if field:
         raise InputError(f"{file} is not an ONNX model: a {field} in it is not UTF-8 text")
+    make_dense(model, str(file))
     return model
 
 
