@@ -10,6 +10,7 @@ from t10.frontend.rewrites import (
     contributed_attention,
     contributed_cache,
     contributed_experts,
+    contributed_images,
     contributed_matrices,
     quantized_contributed,
 )
@@ -23,6 +24,7 @@ _RULES: dict[str, Rule] = {
     **contributed_attention.RULES,
     **contributed_cache.RULES,
     **contributed_experts.RULES,
+    **contributed_images.RULES,
     **contributed_matrices.RULES,
 }
 _PACKED = ("GatherBlockQuantized", "MatMulNBits")

@@ -19,7 +19,7 @@ DOMAIN = "com.microsoft"
 _FLOATS = (KIND.FLOAT, KIND.FLOAT16, KIND.DOUBLE)
 
 
-def _wide(site: Site, kind: int) -> int:
+def wide_kind(kind: int) -> int:
     """Return the type in which means are taken."""
     return KIND.FLOAT if kind == KIND.FLOAT16 else kind
 
@@ -28,7 +28,7 @@ def root_mean_square(
     site: Site, x: str, scale: str, kind: int, axes: list[int], epsilon: float, output: str = ""
 ) -> tuple[str, str]:
     """Write x / sqrt(mean(x^2) + epsilon) * scale, the mean in f32 at least; return it and the factor 1 / sqrt."""
-    inner = _wide(site, kind)
+    inner = wide_kind(kind)
     wide = x if inner == kind else site.cast(x, inner)
     mean = site.reduce("ReduceMean", site.op("Mul", wide, wide), axes, keep=True)
     root = site.op("Sqrt", site.op("Add", mean, site.scalar(epsilon, inner)))
@@ -85,7 +85,7 @@ def layer_norm(
 
     Returns it, the mean and the root of the variance.
     """
-    inner = _wide(site, kind)
+    inner = wide_kind(kind)
     wide = x if inner == kind else site.cast(x, inner)
     mean = site.reduce("ReduceMean", wide, [rank - 1], keep=True)
     centred = site.op("Sub", wide, mean)
@@ -139,7 +139,7 @@ def _gelu(site: Site) -> bool:
         return False
     x = _with_bias(site)
     power = site.op("Erf", site.op("Div", x, site.scalar(sqrt(2), kind)))
-    _half(site, kind, x, power, site.node.output[0])
+    half(site, kind, x, power, site.node.output[0])
     return True
 
 
@@ -155,7 +155,7 @@ def tanh_gelu(site: Site, x: str, kind: int, output: str = "") -> str:
     """Write x / 2 * (1 + tanh(0.7978846 * (x + 0.044715 * x^3)))."""
     cube = site.op("Mul", site.op("Mul", site.op("Mul", x, x), x), site.scalar(0.044715, kind))
     inner = site.op("Mul", site.op("Add", x, cube), site.scalar(sqrt(2 / pi), kind))
-    return _half(site, kind, x, site.op("Tanh", inner), output)
+    return half(site, kind, x, site.op("Tanh", inner), output)
 
 
 def _with_bias(site: Site) -> str:
@@ -163,10 +163,10 @@ def _with_bias(site: Site) -> str:
     return site.op("Add", site.input(0), site.input(1)) if site.input(1) else site.input(0)
 
 
-def _half(site: Site, kind: int, x: str, power: str, output: str) -> str:
+def half(site: Site, kind: int, x: str, power: str, output: str = "") -> str:
     """Write x / 2 * (1 + power)."""
-    half = site.op("Mul", x, site.op("Add", power, site.scalar(1, kind)))
-    return site.op("Mul", half, site.scalar(0.5, kind), output=output)
+    double = site.op("Mul", x, site.op("Add", power, site.scalar(1, kind)))
+    return site.op("Mul", double, site.scalar(0.5, kind), output=output)
 
 
 def _quick_gelu(site: Site) -> bool:
@@ -255,18 +255,6 @@ def _fused_conv(site: Site) -> bool:
     return result is not None
 
 
-def _nhwc_max_pool(site: Site) -> bool:
-    """Write a MaxPool of images whose channels are last."""
-    shape = site.shape(0)
-    if shape is None or len(shape) < 3:
-        return False
-    rank = len(shape)
-    images = site.transpose(site.input(0), (0, rank - 1, *range(1, rank - 1)))
-    pooled = site.op("MaxPool", images, **site.options)
-    site.transpose(pooled, (0, *range(2, rank), 1), output=site.node.output[0])
-    return True
-
-
 def _fused_gemm(site: Site) -> bool:
     """Write a Gemm whose activation may have the parameters `activation_alpha` and `activation_beta`."""
     options = {name: site.option(name, None) for name in ("alpha", "beta", "transA", "transB")}
@@ -297,10 +285,12 @@ RULES: dict[str, Rule] = {
     "FusedConv": _fused_conv,
     "FusedGemm": _fused_gemm,
     "FusedMatMul": _fused_matmul,
+    "GatherND": _standard,
     "Gelu": _gelu,
-    "NhwcMaxPool": _nhwc_max_pool,
+    "Pad": _standard,
     "QuantizeLinear": _standard,
     "QuickGelu": _quick_gelu,
+    "Range": _standard,
     "SimplifiedLayerNormalization": _simplified,
     "SkipLayerNormalization": _skip_layer,
     "SkipSimplifiedLayerNormalization": _skip_simplified,
