@@ -98,3 +98,12 @@ def test_operators_that_onnx_has_by_now(operator: str) -> None:
     given = {"GatherND": np.array([[1, 0], [0, 2]]), "Pad": np.array([0, 1, 2, 0])}[operator]
     inputs = {"x": Drawn(4).array(2, 3), "given": None}
     agree(operator, inputs, "y", constants={"given": given})
+
+
+def test_layouts_for_a_cpu_say_how_to_save_the_model_without_them() -> None:
+    inputs = {"x": Drawn(1).array(1, 8, 4, 4)}
+    node = helper.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    model = model_of(node, inputs, {"y": TensorProto.FLOAT}, {})
+    model.opset_import.add(domain="com.microsoft.nchwc", version=1)
+    with pytest.raises(UnsupportedOpError, match="ORT_ENABLE_EXTENDED"):
+        import_proto(model, source="m")

@@ -76,6 +76,7 @@ _FUSED = frozenset(
 """Operators that ONNX Runtime's fusions make of others; exporters write the rest of its own."""
 _QUANTISED = ("DynamicQuantize", "MatMulBnb", "MatMulFpQ", "QGemm", "QLinear", "QMoE", "QOrdered")
 """What names of operators begin with that quantisers write."""
+_CPU_HINT = "ONNX Runtime made it for this CPU: save the model at optimization level ORT_ENABLE_EXTENDED"
 _DOMAIN_HINT = "define it as a function of the model, or rewrite it with ONNX operators before the export"
 _OPERATOR_HINT = "rewrite it with other ONNX operators before the export, or try another opset"
 
@@ -139,7 +140,7 @@ def hint_of(node: Any) -> str:
         is_quantised = node.op_type.startswith(_QUANTISED)
         return _FUSED_HINT if node.op_type in _FUSED else _QUANTISED_HINT if is_quantised else _OWN_HINT
     if node.domain not in STANDARD_DOMAINS:
-        return _DOMAIN_HINT
+        return _CPU_HINT if node.domain == "com.microsoft.nchwc" else _DOMAIN_HINT
     if node.op_type.startswith(("String", "Regex", "Tfidf")):
         return TEXT_HINT
     return _OPERATOR_HINT
