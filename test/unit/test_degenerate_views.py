@@ -16,8 +16,10 @@ from onnx import ModelProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from support.linalg_numpy import run_module
 
+from t10.core.stored import as_stored
 from t10.frontend.importer import import_proto
 from t10.passes.fuse import Fuse
+from t10.passes.read_graph import read_graph
 
 Array = NDArray[Any]
 helper: Any = onnx.helper  # some of its functions are typed in part only
@@ -139,7 +141,9 @@ def test_views(family: str, opset: int) -> None:
     imported = import_proto(ModelProto.FromString(model.SerializeToString()), source="m")
     with imported.module.context:
         Fuse(orders="keep").apply(imported.module)
-        found = run_module(imported.module, {**inputs, **imported.weights})
+        graph = read_graph(imported.module).graph
+        stored = as_stored({**inputs, **imported.weights}, (*graph.inputs, *graph.weights))
+        found = run_module(imported.module, stored)
     wrong = [
         f"{node.op_type} {list(node.input)} {[(a.name, helper.get_attribute_value(a)) for a in node.attribute]}"
         for node, expected in zip(nodes, due, strict=True)

@@ -29,13 +29,14 @@ if __name__ == "__main__":
 """
 SLEEPING_MAIN = """
 import sys, time
+from t10 import start
 from t10.cli import entry
 def _dispatch(arguments):
     print("begun", flush=True)
     time.sleep(600)
 entry._dispatch = _dispatch
 sys.argv = ["t10", "chips"]
-sys.exit(entry.main())
+sys.exit(start.t10())
 """
 
 
@@ -78,7 +79,7 @@ def test_sigterm_interrupts_a_command() -> None:
     process = _started(SLEEPING_MAIN)
     process.terminate()
     _, errors = process.communicate(timeout=SECONDS)
-    assert (process.returncode, errors) == (130, b"\ninterrupted\n")
+    assert (process.returncode, errors) == (130, b"\nt10: interrupted\n")
 
 
 def _judging(ours: Any, theirs: Any) -> None:
