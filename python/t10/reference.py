@@ -34,6 +34,9 @@ _UNREADABLE = "tensor(bfloat16)"
 _EXACT = ("session.x64quantprecision", "session.disable_quant_qdq")
 """Without these, products of uint8 and int8 saturate in 16 bits on processors without VNNI."""
 
+_BY_THREADS = "DynamicQuantizeLSTM"
+"""What several threads compute otherwise: they quantise each row of the state by itself."""
+
 _SINGLE = 1
 """The accuracy level of MatMulNBits that is f32; 4 rounds what is multiplied to 8 bits."""
 
@@ -255,10 +258,14 @@ class OnnxRuntime:
         onnxruntime: Any = importlib.import_module("onnxruntime")
         import onnx
 
+        from t10.frontend.unsupported import any_node
+
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         for entry in _EXACT:
             options.add_session_config_entry(entry, "1")
+        if any_node(self.model, lambda node: node.op_type == _BY_THREADS):
+            options.intra_op_num_threads = 1
         model = self.model
         if with_inner:
             model = type(model)()

@@ -38,7 +38,7 @@ def on_simulators(model: Any, inputs: Arrays, folder: Path, chip: str = "test-16
 
 
 def by_runtime(model: Any, inputs: Arrays) -> Arrays:
-    """Return what ONNX Runtime computes as the operators stand: no fusions, which may round elsewhere.
+    """Return what ONNX Runtime computes as the operators stand: no fusions, which may round elsewhere, one thread.
 
     Raises what it raises where it has no kernel.
     """
@@ -46,6 +46,7 @@ def by_runtime(model: Any, inputs: Arrays) -> Arrays:
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     session = runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))

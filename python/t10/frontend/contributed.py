@@ -13,6 +13,7 @@ from t10.frontend.rewrites import (
     contributed_images,
     contributed_matrices,
     quantized_contributed,
+    recurrent,
 )
 from t10.frontend.rewrites.apply import MOST_EXTENT, rewrite_by
 from t10.frontend.rewrites.contributed import DOMAIN
@@ -26,6 +27,7 @@ _RULES: dict[str, Rule] = {
     **contributed_experts.RULES,
     **contributed_images.RULES,
     **contributed_matrices.RULES,
+    **recurrent.CONTRIBUTED,
 }
 _PACKED = ("GatherBlockQuantized", "MatMulNBits")
 """Operators that `packed_weights` rewrites, where their weights are."""
@@ -62,6 +64,11 @@ def known_reason(node: Any, shapes: Mapping[str, Sequence[int]]) -> tuple[str, s
         return (
             "has do_rotary = 1 (expected queries and keys that are not rotated)",
             "rotate them with RotaryEmbedding before a MultiHeadAttention",
+        )
+    if node.op_type == "DynamicQuantizeLSTM":
+        return (
+            "is not of f32, or has lengths of several sequences (expected f32, and one sequence or all of them whole)",
+            "leave it out of the quantisation",
         )
     if node.op_type == "Inverse":
         most = contributed_matrices.MOST_ROWS

@@ -53,13 +53,13 @@ class Activation:
         return site.op("Mul", site.op("Tanh", site.op("Mul", x, beta)), alpha)
 
 
-def activations(site: Site, n_directions: int) -> tuple[Activation, ...] | None:
-    """Return the activations of all directions of a node, None if there is one that ONNX does not know.
+def activations(site: Site, operator: str, n_directions: int) -> tuple[Activation, ...] | None:
+    """Return the activations of all directions of an RNN, GRU or LSTM, None if there is one that ONNX does not know.
 
     More may be given than are used: the default that ONNX states for an RNN is for two directions. Raises
     `UnsupportedOpError` for one whose numbers are left out and have no default.
     """
-    default = _DEFAULTS[site.node.op_type] * n_directions
+    default = _DEFAULTS[operator] * n_directions
     given = site.option("activations", None)
     texts = [text.decode() if isinstance(text, bytes) else str(text) for text in given] if given else default
     names = [text.lower() for text in texts][: len(default)]
@@ -73,7 +73,7 @@ def activations(site: Site, n_directions: int) -> tuple[Activation, ...] | None:
         beta = betas.pop(0) if name in _BETAS and betas else _BETAS.get(name, 0.0)
         if alpha is None or beta is None:
             raise UnsupportedOpError(
-                f"{site.node.op_type} activates by {name} without numbers of it, for which ONNX states no default",
+                f"{operator} activates by {name} without numbers of it, for which ONNX states no default",
                 operator=site.node.name or site.stem,
                 hint="state activation_alpha and activation_beta",
             )

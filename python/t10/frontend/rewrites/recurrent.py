@@ -3,6 +3,8 @@
 What depends on the input alone is one product for all steps; every step multiplies the state. Sequences that end
 earlier keep their state, and their outputs are 0 from there on. The state of one of length 0 is 0 at the end, not the
 initial one: ONNX's text is silent, ONNX Runtime has it so.
+
+DynamicQuantizeLSTM of ONNX Runtime's domain quantises the input as a whole, and the state in every step.
 """
 
 from __future__ import annotations
@@ -22,11 +24,28 @@ _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 @dataclass(frozen=True, slots=True)
+class _Weight:
+    """Weights as (rows, columns); integers have a scale and a zero point, of all or of each column."""
+
+    values: str
+    scale: str = ""
+    zero: str = ""
+
+    def times(self, site: Site, x: str) -> str:
+        """Write the product of rows with the weights."""
+        if not self.scale:
+            return site.op("MatMul", x, self.values)
+        quantized, scale, zero = site.several("DynamicQuantizeLinear", [x], ("", "", ""))
+        total = site.op("MatMulInteger", quantized, self.values, zero, self.zero)
+        return site.op("Mul", site.cast(total, KIND.FLOAT), site.op("Mul", scale, self.scale))
+
+
+@dataclass(frozen=True, slots=True)
 class _Direction:
     """One direction: `x` is (T, batch, gates * hidden), weights and biases are those of the state."""
 
     x: str
-    weight: str
+    weight: _Weight
     bias: str
     peepholes: str
     activations: tuple[Activation, ...]
@@ -37,6 +56,7 @@ class _Cell:
     """What all steps of a node share."""
 
     site: Site
+    operator: str
     hidden: int
     batch: int
     clip: float | None
@@ -54,20 +74,31 @@ class _Cell:
 
 
 def _recurrent(site: Site) -> bool:
+    return _written(site, site.node.op_type)
+
+
+def _dynamic_lstm(site: Site) -> bool:
+    return site.kind(0) == KIND.FLOAT and _written(site, "LSTM")
+
+
+def _written(site: Site, operator: str) -> bool:
+    """Write a node that computes one of `_GATES`; quantised weights are (rows, columns), others (columns, rows)."""
     shape, weight = site.shape(0), site.shape(2)
     is_batch_first = bool(site.option("layout", 0))
     if shape is None or weight is None or site.kind(0) not in (KIND.FLOAT, KIND.FLOAT16):
         return False
     n_steps, batch = (shape[1], shape[0]) if is_batch_first else shape[:2]
     direction = str(site.option("direction", "forward"))
-    n_directions, hidden = weight[0], weight[2]
-    functions = activations(site, n_directions)
+    n_directions, hidden = weight[0], weight[1] if site.input(8) else weight[2]
+    functions = activations(site, operator, n_directions)
     if n_steps > MOST_STEPS or functions is None:
         return False
     clip = site.option("clip", None)
-    cell = _Cell(site, hidden, batch, None if clip is None else float(clip))
+    cell = _Cell(site, operator, hidden, batch, None if clip is None else float(clip))
     x = site.transpose(site.input(0), (1, 0, 2)) if is_batch_first else site.input(0)
     alive = _alive(site, n_steps, batch)
+    if alive and batch > 1 and site.input(8):
+        return False  # Rows that have ended are quantised along with the others.
     rows: list[list[str]] = []
     ends: list[tuple[str, str]] = []
     for number in range(n_directions):
@@ -93,14 +124,19 @@ def _alive(site: Site, n_steps: int, batch: int) -> list[str]:
 
 def _direction(cell: _Cell, x: str, number: int, n_steps: int, functions: Sequence[Activation]) -> _Direction:
     site = cell.site
-    n_rows = _GATES[site.node.op_type] * cell.hidden
-    n_inputs = (site.shape(1) or (0, 0, 0))[2]
+    n_rows = _GATES[cell.operator] * cell.hidden
+    n_inputs = (site.shape(0) or (0, 0, 0))[2]
 
     def own(place: int, extents: Shape) -> str:
         return site.reshape(site.slice(site.input(place), 0, number, number + 1), extents)
 
-    weight = site.transpose(own(1, (n_rows, n_inputs)), (1, 0))
-    flat = site.op("MatMul", site.reshape(x, (n_steps * cell.batch, n_inputs)), weight)
+    def weight(place: int, n: int, scale: int) -> _Weight:
+        if not site.input(scale):
+            return _Weight(site.transpose(own(place, (n_rows, n)), (1, 0)))
+        per = (n_rows,) if len(site.shape(scale) or ()) > 1 else ()
+        return _Weight(own(place, (n, n_rows)), own(scale, per), own(scale + 1, per))
+
+    flat = weight(1, n_inputs, 8).times(site, site.reshape(x, (n_steps * cell.batch, n_inputs)))
     bias = ""
     if site.input(3):
         both = own(3, (2 * n_rows,))
@@ -108,7 +144,7 @@ def _direction(cell: _Cell, x: str, number: int, n_steps: int, functions: Sequen
         bias = site.slice(both, 0, n_rows, 2 * n_rows)
     return _Direction(
         x=site.reshape(flat, (n_steps, cell.batch, n_rows)),
-        weight=site.transpose(own(2, (n_rows, cell.hidden)), (1, 0)),
+        weight=weight(2, cell.hidden, 10),
         bias=bias,
         peepholes=own(7, (1, 3 * cell.hidden)) if site.input(7) else "",
         activations=tuple(functions),
@@ -120,8 +156,8 @@ def _unrolled(
 ) -> tuple[list[str], tuple[str, str]]:
     """Return the outputs in order of time, and the last state and cell."""
     site = cell.site
-    step_of = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}[site.node.op_type]
-    n_rows = _GATES[site.node.op_type] * cell.hidden
+    step_of = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}[cell.operator]
+    n_rows = _GATES[cell.operator] * cell.hidden
     state, memory = (_initial(cell, place, number, is_batch_first=is_batch_first) for place in (5, 6))
     outputs: dict[int, str] = {}
     for step in steps:
@@ -143,7 +179,7 @@ def _unrolled(
 
 def _initial(cell: _Cell, place: int, number: int, *, is_batch_first: bool) -> str:
     site, extents = cell.site, (cell.batch, cell.hidden)
-    if place == 6 and site.node.op_type != "LSTM":
+    if place == 6 and cell.operator != "LSTM":
         return ""
     if not site.input(place):
         return site.constant(np.zeros(extents, site.dtype(0)))
@@ -166,7 +202,7 @@ def _gru_step(cell: _Cell, own: _Direction, x: str, state: str, memory: str) -> 
     if site.option("linear_before_reset", 0):
         inner = site.op("Mul", r, cell.gate(gates, 2))
     else:
-        weight = site.slice(own.weight, 1, 2 * n, 3 * n)
+        weight = site.slice(own.weight.values, 1, 2 * n, 3 * n)
         inner = site.op("MatMul", site.op("Mul", r, state), weight)
         if own.bias:
             inner = site.op("Add", inner, site.slice(own.bias, 0, 2 * n, 3 * n))
@@ -199,7 +235,7 @@ def _lstm_step(cell: _Cell, own: _Direction, x: str, state: str, memory: str) ->
 
 
 def _product(cell: _Cell, own: _Direction, state: str) -> str:
-    product = cell.site.op("MatMul", state, own.weight)
+    product = own.weight.times(cell.site, state)
     return cell.site.op("Add", product, own.bias) if own.bias else product
 
 
@@ -220,3 +256,4 @@ def _give_outputs(
 
 
 RULES: dict[str, Rule] = dict.fromkeys(_GATES, _recurrent)
+CONTRIBUTED: dict[str, Rule] = {"DynamicQuantizeLSTM": _dynamic_lstm}
