@@ -222,9 +222,13 @@ class OnnxRuntime:
 
     def __init__(self, model: Any, path: Path, fixed: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Keep the model, and inputs that are always the same (`fixed`)."""
+        from t10.frontend.aligned_operands import BROADCASTING
+        from t10.frontend.opsets import raise_opset
+
         self.path, self.fixed = path, dict(fixed or {})
-        self.model = type(model)()
-        self.model.CopyFrom(model)
+        copied = type(model)()
+        copied.CopyFrom(model)
+        self.model = raise_opset(copied, BROADCASTING)  # ONNX Runtime has no older operators.
         _widen(self.model)
         _compute_in_single(self.model)
         self._holds = widen_ends(self.model)

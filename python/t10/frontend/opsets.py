@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 from onnx import version_converter
 
+from t10.frontend.aligned_operands import BROADCASTING, align_operands
 from t10.frontend.coerced_rows import COERCED, flatten_rows
 from t10.frontend.functions import expand_functions
 from t10.frontend.protobuf_fields import all_nodes, replace_all
@@ -47,6 +48,8 @@ def raise_opset(model: Any, least: int = OLDEST) -> Any:
     version = _version(model)
     if version >= least:
         return model
+    if version < BROADCASTING:
+        align_operands(model)
     if model.functions:
         model = expand_functions(model, frozenset())
     converted = _converted(model, least)
