@@ -24,6 +24,7 @@ from t10.passes.fusion.graph import FusionGraph, Nest, is_product, kind_of, n_ro
 from t10.passes.fusion.join_alike import join_alike
 from t10.passes.fusion.join_products import join_products
 from t10.passes.fusion.merge import merge, merge_rounding
+from t10.passes.fusion.moments import join_moments
 from t10.passes.fusion.narrow import is_handed_on_rounded, narrow_sums
 from t10.passes.fusion.normalize import mark_products, normalize, resolve_gathers
 from t10.passes.fusion.pad_arguments import pad_arguments
@@ -266,6 +267,8 @@ def fuse_function(
         dead = join_products(function, graph, memory_bytes) if joins else []
         if joins:
             join_alike(function, graph)
+            if partials.kind in ("f16", "mixed"):
+                join_moments(function, graph)
         if chip is not None and storage is not None:
             _store(function, graph, chip, storage, partials if joins else None)
         write_function(function, graph)

@@ -7,7 +7,7 @@ can, until a plan is placed: then as they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 
 from t10.chip import ChipSpec
+from t10.codelets.body.picks import picking_axes
 from t10.codelets.compile import own_digest
 from t10.core.arrays import Bools, Ints
 from t10.core.epilogue_nest import chunk_nests, epilogue_work
@@ -33,7 +34,6 @@ from t10.core.runs import epilogue_run_axes
 from t10.core.scalar import constant_text
 from t10.core.sub_task_nest import different_steps, whole_axes
 from t10.core.task import Task
-from t10.core.task_nest import simplified
 from t10.core.vertex_nest import Lie, lying
 from t10.cost.bound.least import LeastSteps
 from t10.cost.closed_forms import ClosedForms
@@ -42,7 +42,7 @@ from t10.cost.fused import fused_end
 from t10.cost.reductions import all_reduce_formula, reduce_scatter_formula, rounds_cycles
 from t10.cost.slowest import slowest, sum_of_slowest, task_cycles
 from t10.cost.steps import Steps
-from t10.cost.work import end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
+from t10.cost.work import at_places, end, fill, made_of_accumulators, rows, step, step_offsets, sub_task
 from t10.errors import UnsupportedOpError
 
 KEPT_OPERATORS = 4096
@@ -64,7 +64,11 @@ class CountedSteps:
 
     def sub_task(self, spec: OperatorSpec, boxes: Ints) -> Ints:
         """Return the cycles of one compute step for every row of `boxes` (n, axes)."""
-        cycles = _each(_kept("sub_task", *_computed(spec)), boxes, lambda box: sub_task(spec, box))
+
+        def cycles_of_row(box: AxisSizes) -> int | None:
+            return _most(map(task_cycles, at_places(spec, sub_task(spec, box, simplify=False))))
+
+        cycles = _each_of(_kept("sub_task", *_computed(spec)), boxes, cycles_of_row)
         return self._known(cycles, lambda steps: steps.sub_task(spec, boxes))
 
     def step(self, spec: OperatorSpec, boxes: Ints, windows: Ints, adds: Bools) -> Ints:
@@ -99,10 +103,9 @@ class CountedSteps:
             parts = [row[first : first + n_axes] for first in range(1, len(row), n_axes)]
             box, pace, *windows = parts
             task = step(spec, box, tuple(windows), initial=row[0] == 1, pace=pace)
-            task = simplified(lying(task, lie) if lie else task)
-            found = [task_cycles(task, each) for each in step_offsets(spec, tuple(windows), pace)]
-            known = [each for each in found if each is not None]
-            return max(known) if len(known) == len(found) else None
+            tasks = at_places(spec, lying(task, lie) if lie else task)
+            offsets = step_offsets(spec, tuple(windows), pace)
+            return _most(task_cycles(task, each) for task in tasks for each in offsets)
 
         lie = self._lie(n_nest_operands(spec), self.lies and self.lies.sub_task)
         cycles = _each_of(_kept("step", lie, *_computed(spec)), table, cycles_of_row)
@@ -339,11 +342,16 @@ def _kept(*step: Hashable) -> Kept:
 
 @lru_cache(maxsize=KEPT_OPERATORS)
 def _computed(spec: OperatorSpec) -> tuple[Hashable, ...]:
-    """Return all that tasks of compute steps have of an operator: no extents, no shapes, nothing that follows."""
+    """Return all that tasks of compute steps have of an operator: no shapes, nothing that follows.
+
+    Of extents those count by whose places the body picks.
+    """
+    picked = tuple([spec.extents[axis] for axis in picking_axes(spec.body)])
     operands = tuple([(operand.dims, operand.dtype) for operand in spec.inputs])
     kinds = tuple([axis.kind for axis in spec.axes])
     first = spec.first and (spec.first.dims, spec.first.dtype)
-    return kinds, operands, spec.output.dims, spec.acc_dtype, spec.combine, spec.body, spec.selectors, first
+    of_sums = spec.output.dims, spec.acc_dtype, spec.combine, first
+    return kinds, operands, *of_sums, spec.body, spec.selectors, picked
 
 
 @lru_cache(maxsize=KEPT_OPERATORS)
@@ -363,6 +371,13 @@ def _each_of(kept: Kept, boxes: Ints, cycles: Callable[[AxisSizes], int | None])
     rows: list[AxisSizes] = list(map(tuple, boxes.tolist()))
     found = [kept.of(row, lambda row=row: _counted(row, cycles)) for row in rows]
     return np.array(found, np.int64).reshape(len(rows))
+
+
+def _most(cycles: Iterable[int | None]) -> int | None:
+    """Return the most of some cycles, None where one is not known."""
+    found = list(cycles)
+    known = [each for each in found if each is not None]
+    return max(known) if len(known) == len(found) else None
 
 
 def _counted(box: AxisSizes, cycles: Callable[[AxisSizes], int | None]) -> int:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from t10.codelets.body.picks import picking_axes
 from t10.codelets.compile import own_digest
 from t10.codelets.count import cycles_of
 from t10.core.task import Task
@@ -40,10 +41,13 @@ def sum_of_slowest(nests: Iterable[tuple[VertexNest, Work]], lie: Lie, launch_cy
 def slowest(nest: VertexNest, work: Work, lie: Lie) -> int | None:
     """Return the cycles of the core with most to do; None if not known.
 
-    Where a core begins is a word of its vertex: code asks how far indices reach, so all are taken to begin last.
+    Where a core begins is a word of its vertex: code asks how far indices reach, so all are taken to begin last. But
+    what a body picks by its place has a code for every place.
     """
     if work.origin is not None:
-        work = replace(work, origin=np.broadcast_to(work.origin.max(axis=0), work.origin.shape))
+        picking = picking_axes(nest.body)
+        is_picking = [axis in picking for axis in range(work.origin.shape[1])]
+        work = replace(work, origin=np.where(is_picking, work.origin, work.origin.max(axis=0)))
     most = 0
     for chosen, task in tasks(nest, work, lie):
         for offsets in different_offsets(work, chosen):

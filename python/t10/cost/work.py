@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from math import lcm, prod
 
+from t10.codelets.body.picks import picking_axes
 from t10.core.dtypes import size_bytes
 from t10.core.expression import AxisSizes, Operand, OperatorSpec
 from t10.core.geometry import partition_shape
@@ -62,6 +64,16 @@ def step(
             first=len(spec.inputs) if has_first and initial else None,
         )
     )
+
+
+def at_places(spec: OperatorSpec, task: Task) -> list[Task]:
+    """Return a step wherever cores do it along axes by whose places the body picks what it computes."""
+    picking = picking_axes(spec.body)
+    begins = [
+        range(0, max(extent, 1), length) if axis in picking else (0,)
+        for axis, (extent, length) in enumerate(zip(spec.extents, task.extents, strict=True))
+    ]
+    return [simplified(replace(task, origin=origin)) for origin in product(*begins)]
 
 
 def step_offsets(

@@ -52,7 +52,7 @@ def operator(
     letters = (letter for row in (output, *inputs) for dim in row for letter in dim if letter.isalpha())
     names = list(dict.fromkeys(letters))
     dtypes = types.split()
-    function, acc = scalar_function(body, dtypes)
+    function, acc = scalar_function(body, dtypes, names=names)
     after, out = None, acc
     if epilogue:
         after, out = scalar_function(

@@ -12,9 +12,9 @@ from t10.profile.notation import operator
 
 EXTENTS: Mapping[str, int] = {
     "b": 64, "c": 512, "d": 128, "f": 512, "g": 64, "h": 56, "i": 3, "j": 3, "k": 4096, "l": 256, "m": 1024, "n": 1024,
-    "p": 7, "q": 7, "t": 16, "u": 20480, "v": 4096, "w": 56, "x": 4,
+    "p": 7, "q": 7, "t": 16, "u": 20480, "v": 4096, "w": 56, "x": 4, "y": 2,
 }  # fmt: skip
-"""The largest boxes by an axis's name: t are tokens of a decoder, u what it sums; i, j, p, q walk windows."""
+"""The largest boxes by axis: t are tokens of a decoder, u what it sums; i, j, p, q walk windows; y is picked."""
 FLOATS = ("f16", "f32")
 RELU = "c0.0 maximumf"
 SIGMOID = "negf exp c1.0 addf c1.0 divf"
@@ -174,6 +174,9 @@ def _reductions() -> Iterator[OperatorSpec]:
             yield operator("reduction", text, types, body, combine, EXTENTS)
     yield operator("reduction", "m k, m -> m", "f16 f32", "0 extf>f32 1 subf exp", "sum", EXTENTS)
     yield operator("reduction", "m k, m k, k -> m", "f32 f32 f32", "0 1 addf 2 mulf", "sum", EXTENTS)
+    square = "@y c0 cmpi:eq 0 extf>f32 0 extf>f32 0 extf>f32 mulf select"
+    for text in ("m k -> m y", "b m l -> b m y", "k m -> y m", "m l n -> y m n"):
+        yield operator("reduction", text, "f16", square, "sum", EXTENTS)
     for n in (5, 7):
         added = " ".join(["0", *(f"{i} addf" for i in range(1, n))])
         yield operator(

@@ -21,12 +21,14 @@ from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.parts import parts
+from t10.codelets.reduce.picked import at_places, first_worker, in_pieces, picking_axis
 from t10.codelets.reduce.pieces import is_counted, pieces
 from t10.codelets.reduce.shape import NEAR, Shape, estimated_slots, shapes, wide_shapes
 from t10.codelets.reduce.state import Pattern
 from t10.codelets.reduce.structure import Structure, structure
-from t10.codelets.sequence import in_sequence
+from t10.codelets.sequence import Then, in_sequence, one_after_another
 from t10.core.codelet import Compiled
+from t10.core.dtypes import size_bytes
 from t10.core.task import Task
 from t10.errors import UnsupportedOpError
 
@@ -55,6 +57,9 @@ class ReduceFamily:
             return None
         if any(operand.dtype not in COMPUTED for operand in task.operands) or not is_in_words(task):
             return None
+        axis = picking_axis(task)
+        if axis is not None:
+            return self.picked(task, axis)
         found = shapes(task)
         in_pieces = self.in_pieces(task, found) if task.epilogue is None else []
         if in_pieces and not is_counted(task):
@@ -80,6 +85,38 @@ class ReduceFamily:
                 least = least or slots
                 found.append(pattern.compiled(Numbers(task, shape)))
         return found
+
+    def picked(self, task: Task, axis: int) -> Compiled | None:
+        """Return a task that picks what it combines by its place along an axis, None where it has no such code."""
+        prefix = f"{self.name}_picked_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
+        summary = f"reductions one after another, combine {task.combine}"
+        n_inputs = len(task.inputs)
+
+        def united(parts: tuple[Task, ...], n_bytes: int) -> Compiled | None:
+            """Return all parts as one launch, whose outputs begin so many bytes one behind another."""
+            result: Compiled | None = None
+            for place, part in enumerate(parts):
+                one = least_counted(part, self.at_once(part, shapes(part)))
+                if one is None:
+                    return None
+                then = Then(first_worker(parts, place), place * n_bytes)
+                result = (
+                    one if result is None else one_after_another(prefix, result, one, n_inputs, then, summary)
+                )
+            return result
+
+        parts = at_places(task, axis)
+        whole = united(parts, task.output.strides[axis] * size_bytes(task.output.dtype))
+        ways = [] if whole is None else [whole]
+        cut = in_pieces(parts, task.output.strides[axis])
+        pieces = None if cut is None else united(cut.partials, cut.n_bytes)
+        if cut is not None and pieces is not None:
+            n_bytes = len(parts) * cut.n_bytes
+            ways += [
+                in_sequence(prefix, pieces, final, n_inputs, n_bytes, summary)
+                for final in self.at_once(cut.final, shapes(cut.final), 1)
+            ]
+        return least_counted(task, ways)
 
     def in_pieces(self, task: Task, found: tuple[Shape, ...]) -> list[Compiled]:
         """Return the task as two launches of the workers, one for pieces of rows; none where that is not better."""

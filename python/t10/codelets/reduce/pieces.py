@@ -8,6 +8,7 @@ out[i] = combine of partial[i, :]
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from t10.codelets.nest import WORD_BYTES, Level, indexed_axes, levels
@@ -41,23 +42,28 @@ def pieces(task: Task, found: tuple[Shape, ...]) -> SplitReduction | None:
         return None
     if not found or found[0].unevenness <= UNEVEN:
         return None
-    nest = levels(task)
-    rows = [level for level in nest if not level.is_reduction]
-    reductions = [level for level in nest if level.is_reduction]
     whole = LAUNCH_SLOTS + estimated_slots(found[0], task)
     most = WORTH_A_COUNT * whole if is_counted(task) else whole / UNEVEN
     best: SplitReduction | None = None
+    for split in cuts(task):
+        slots = 2 * LAUNCH_SLOTS + least_slots(split.partial)
+        if slots < most:
+            slots += least_slots(split.final)
+        if slots < most:
+            most, best = slots, split
+    return best
+
+
+def cuts(task: Task) -> Iterator[SplitReduction]:
+    """Yield a reduction in two, for all pieces that workers may share."""
+    nest = levels(task)
+    rows = [level for level in nest if not level.is_reduction]
+    reductions = [level for level in nest if level.is_reduction]
     for cut in reductions:
         for n in range(2, N_WORKERS + 1):
             if cut.extent % n or cut.extent < 2 * n or (cut.extent % 4 == 0) > (cut.extent // n % 4 == 0):
                 continue
-            split = _cut(task, rows, reductions, cut, n)
-            slots = 2 * LAUNCH_SLOTS + least_slots(split.partial)
-            if slots < most:
-                slots += least_slots(split.final)
-            if slots < most:
-                most, best = slots, split
-    return best
+            yield _cut(task, rows, reductions, cut, n)
 
 
 def is_counted(task: Task) -> bool:

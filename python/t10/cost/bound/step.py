@@ -8,11 +8,14 @@ from functools import reduce
 
 import numpy as np
 
+from t10.codelets.body.picks import picked, picking_axes
+from t10.codelets.reduce.picked import MOST_PLACES
 from t10.core.dtypes import size_bytes
 from t10.core.epilogue_nest import epilogue_axes
 from t10.core.expression import OperatorSpec
 from t10.core.products import hands_on_rounded, summed
 from t10.core.scalar import ScalarFunction
+from t10.core.tile import N_WORKERS
 from t10.cost.bound.columns import Boxes, Column, Table, chosen, product
 from t10.cost.bound.dots import dots_bound
 from t10.cost.bound.gather import gather_bound
@@ -35,6 +38,8 @@ LEAST_CYCLES = 54
 VECTOR_RATE = 8
 """Points a cycle on the vector unit that no code exceeds."""
 WORD_BYTES = 4
+PLACE_CYCLES = 240
+"""How much less sums at another place take than those at the first one, at most."""
 EVEN_SLOTS = 8
 """So many elements of any type make whole words of eight bytes."""
 SINGLE_SHARE = 12
@@ -67,7 +72,11 @@ def sub_task_bound(
         return _loosely(spec, boxes) if rows is None else rows
     placeless = replace(spec, body=_without_places(spec.body))
     whole = None if is_whole else Table(*spec.extents) if extents is None else extents
-    sums = _sums(placeless, boxes, whole, windows, adds=adds)
+    picking = picking_axes(spec.body)
+    if picking:
+        sums = _picked_sums(spec, boxes, whole, windows, picking, adds=adds)
+    else:
+        sums = _sums(placeless, boxes, whole, windows, adds=adds)
     rows = _loosely(spec, boxes) if sums is None else sums
     # What sums one term is no sum.
     is_single = product(boxes, spec.reduction_axes) == 1
@@ -84,7 +93,14 @@ def in_registers(spec: OperatorSpec) -> OperatorSpec:
 
 
 def _without_places(body: ScalarFunction) -> ScalarFunction:
-    """Return a body that takes no longer: where it asks where it is, it is told a constant."""
+    """Return a body that takes no longer: where it asks where it is, it is told a constant.
+
+    Of what it picks by a place, the shortest counts.
+    """
+    for axis in picking_axes(body):
+        body = min(
+            (picked(body, axis, place) for place in range(MOST_PLACES)), key=lambda each: len(each.ops)
+        )
     ops = [replace(op, opcode="const", attribute="0") if op.opcode == "index" else op for op in body.ops]
     return replace(body, ops=tuple(ops))
 
@@ -112,6 +128,36 @@ def _sums(
         boxes, tuple(axis for axis in range(len(spec.axes)) if axis not in spec.reduction_axes)
     )
     return chosen(n_results < WORD_BYTES, LEAST_CYCLES, cycles)
+
+
+def _picked_sums(
+    spec: OperatorSpec,
+    boxes: Boxes,
+    extents: Boxes | None,
+    windows: Sequence[Boxes] | None,
+    picking: Sequence[int],
+    *,
+    adds: bool,
+) -> Column | None:
+    """Return the bound of sums that are others at every place along some axes: one after another, or side by side."""
+
+    def at_one(table: Boxes) -> Table:
+        return Table(*(1 if axis in picking else table[:, axis] for axis in range(len(spec.axes))))
+
+    bodies = [spec.body]
+    for axis in picking:
+        bodies = [picked(body, axis, place) for body in bodies for place in range(MOST_PLACES)]
+    some = None if windows is None else [at_one(each) for each in windows]
+    whole = None if extents is None else at_one(extents)
+    placeless = [replace(spec, body=_without_places(body)) for body in dict.fromkeys(bodies)]
+    found = [_sums(each, at_one(boxes), whole, some, adds=adds) for each in placeless]
+    one = None if any(each is None for each in found) else _least(found)
+    if one is None:
+        return None
+    n_places = product(boxes, tuple(picking))
+    n_results = product(boxes, tuple(a for a in range(len(spec.axes)) if a not in spec.reduction_axes))
+    more = np.maximum(one - PLACE_CYCLES, 0) * (n_places - 1)
+    return one + chosen(n_results <= N_WORKERS, 0, more)
 
 
 def _least(bounds: Sequence[Column | None]) -> Column | None:
