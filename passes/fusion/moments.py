@@ -6,8 +6,8 @@ v = f(sum of (x - m)^2 / n)          becomes
 y = (x - m) * v                                       y = (x - s[0]) * f(max(s[1] - s[0]^2, 0))
 ```
 
-Squares of f16 are exact in f32, and sums are f32: the variance is off by up to about root n 2^-24 s[1]. Where the mean is
-far from 0 two passes lose less, so this is for partial sums that may be rounded (`docs/numerics.md`).
+Squares of f16 are exact in f32, and sums are f32: the variance is off by up to about root n 2^-24 s[1]. Where the mean
+is far from 0 two passes lose less, so this is for partial sums that may be rounded (`docs/numerics.md`).
 """
 
 from __future__ import annotations

@@ -136,14 +136,32 @@ def test_sums_in_f16_are_within_the_bound(n_terms: int, mean: float) -> None:
     assert off.max() >= partials_error(n_terms) / 20
 
 
-def test_auto_takes_products_up_to_its_tolerance_and_no_reductions() -> None:
+def test_auto_takes_products_up_to_its_tolerance() -> None:
     auto = Partials("auto")
     longest = max(n for n in range(1, 1000) if partials_error(n) <= DEFAULT_TOLERANCE)
     assert auto.keeps_f16(longest, is_product=True)
     assert not auto.keeps_f16(longest + 1, is_product=True)
-    assert not auto.keeps_f16(2, is_product=False)
-    assert Partials("f16").keeps_f16(1 << 20, is_product=False, n_rows=1)
+    assert Partials("f16").keeps_f16(1 << 20, is_product=True)
     assert not Partials("f32").keeps_f16(1, is_product=True)
+
+
+@pytest.mark.parametrize("kind", [Partials("f16"), Partials("auto", 1.0)], ids=["f16", "auto"])
+def test_reductions_are_summed_in_f32(kind: Partials) -> None:
+    assert not kind.keeps_f16(2, is_product=False)
+
+
+@pytest.mark.parametrize("partials", ["f16", "mixed", "auto"])
+def test_means_do_not_overflow_where_their_sums_would(partials: str, tmp_path: Path) -> None:
+    node = helper.make_node("GlobalAveragePool", ["x"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 4, 28, 28])
+    graph = helper.make_graph(
+        [node], "g", [x], [helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "m.onnx", chip="test-16", program=False, partials=partials)
+    found = executable.run({"x": np.full((1, 4, 28, 28), 100, np.float16)})["y"]
+    np.testing.assert_array_equal(found, np.full((1, 4, 1, 1), 100, np.float16))
 
 
 @pytest.mark.parametrize("kind", [Partials("f16"), Partials("auto", 1.0)], ids=["f16", "auto"])

@@ -1,8 +1,8 @@
 """Partials: in which type sums of 16-bit floats are kept while they grow (poplibs calls it the partials type).
 
     f32    in f32, and rounded to f16 once
-    f16    in f16, wherever the total is rounded to f16 anyway and that gains time: a product of many rows is summed at
-           twice the rate
+    f16    products in f16, wherever the total is rounded to f16 anyway and that gains time: a product of many rows is
+           summed at twice the rate
     mixed  products of matrices and convolutions in f32 as long as a core adds to them in one step, and in f16 from then
            on: what cores hand on to each other is half as long
     auto   products in f16 where the bound on their error is within a tolerance and f16 gains time; else f32
@@ -68,12 +68,12 @@ class Partials:
         Long products of few rows do not: the engine takes all rows in one pass with f32 sums, and rounding the results
         takes little time beside them. `n_rows` are those of the smaller operand, 0 where there is a batch. Nor do
         products of matrices and vectors (`n_rows_each` of 1): the vector unit sums in f32, and takes longer for f16.
-        `auto` leaves reductions alone, too: vector code sums them in f32 at the same rate, and squares may overflow.
+        Nor do reductions: vector code sums them in f32 at the same rate, and sums overflow whose means do not.
         """
-        if is_product and (n_rows_each == 1 or (0 < n_rows <= ONE_PASS_ROWS and n_terms >= LONG_SUM)):
+        if not is_product or (n_rows_each == 1 or (0 < n_rows <= ONE_PASS_ROWS and n_terms >= LONG_SUM)):
             return False
         if self.kind == "auto":
-            return is_product and partials_error(n_terms) <= self.tolerance
+            return partials_error(n_terms) <= self.tolerance
         return self.kind == "f16"
 
     def are_alike(self, n_terms: int, n_others: int) -> bool:
