@@ -457,9 +457,10 @@ def test_cpp_references_compute_the_same(tmp_path: Path) -> None:
              (1, 2)),
         Task((1, 768), (operand("f16", 768, 1),), operand("f16", 1, 0), "sum", identity(), (1,), initial=False),
         Task((2, 1536), (operand("f32", 1536, 1),), operand("f32", 1, 0), "max", identity(), (1,)),
+        Task((2, 197), (operand("f16", 200, 1),), operand("f16", 1, 0), "max", identity(), (1,)),
+        Task((1, 1000), (operand("f32", 1000, 1),), operand("f32", 1, 0), "sum", identity(), (1,)),
     ]  # fmt: skip
-    cases = [(task, found) for task in tasks if (found := REDUCE.compile(task)) is not None]
-    check_cpp_references(cases, tmp_path)
+    check_cpp_references([(t, found) for t in tasks if (found := REDUCE.compile(t)) is not None], tmp_path)
 
 
 @pytest.mark.parametrize(("combine", "sign"), [("max", -1), ("min", 1)])

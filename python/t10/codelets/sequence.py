@@ -107,6 +107,17 @@ def in_sequence(
     return Compiled(codelet, tuple(united.words), own + max(first.scratch_bytes, second.scratch_bytes))
 
 
+def moved_inputs(compiled: Compiled, begins: tuple[int, ...]) -> Compiled:
+    """Return code whose inputs begin so many bytes later."""
+
+    def moved(word: Word) -> Word:
+        if not isinstance(word, Pointer) or word.operand >= len(begins):
+            return word
+        return replace(word, offset_bytes=word.offset_bytes + begins[word.operand])
+
+    return replace(compiled, words=tuple([moved(word) for word in compiled.words]))
+
+
 def one_after_another(
     prefix: str, first: Compiled, second: Compiled, output: int, then: Then, summary: str
 ) -> Compiled:

@@ -9,6 +9,7 @@ Maxima and minima keep NaNs, which the instructions drop (see `accumulators`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,12 +22,12 @@ from t10.codelets.reduce.cpp_reference import reduction_reference
 from t10.codelets.reduce.generator import Generator, slots_of_step
 from t10.codelets.reduce.numbers import Numbers
 from t10.codelets.reduce.parts import parts
-from t10.codelets.reduce.picked import at_places, first_worker, in_pieces, picking_axis
-from t10.codelets.reduce.pieces import is_counted, pieces
+from t10.codelets.reduce.picked import as_parts, at_places, in_pieces, picking_axis
+from t10.codelets.reduce.pieces import Pieces, is_counted, pieces
 from t10.codelets.reduce.shape import NEAR, Shape, estimated_slots, shapes, wide_shapes
 from t10.codelets.reduce.state import Pattern
 from t10.codelets.reduce.structure import Structure, structure
-from t10.codelets.sequence import Then, in_sequence, one_after_another
+from t10.codelets.sequence import Then, in_sequence, moved_inputs, one_after_another
 from t10.core.codelet import Compiled
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task
@@ -90,30 +91,17 @@ class ReduceFamily:
         """Return a task that picks what it combines by its place along an axis, None where it has no such code."""
         prefix = f"{self.name}_picked_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
         summary = f"reductions one after another, combine {task.combine}"
-        n_inputs = len(task.inputs)
-
-        def united(parts: tuple[Task, ...], n_bytes: int) -> Compiled | None:
-            """Return all parts as one launch, whose outputs begin so many bytes one behind another."""
-            result: Compiled | None = None
-            for place, part in enumerate(parts):
-                one = least_counted(part, self.at_once(part, shapes(part)))
-                if one is None:
-                    return None
-                then = Then(first_worker(parts, place), place * n_bytes)
-                result = (
-                    one if result is None else one_after_another(prefix, result, one, n_inputs, then, summary)
-                )
-            return result
-
+        n_inputs, step = len(task.inputs), task.output.strides[axis]
         parts = at_places(task, axis)
-        whole = united(parts, task.output.strides[axis] * size_bytes(task.output.dtype))
+        whole = self.in_parts(
+            as_parts(parts, step * size_bytes(task.output.dtype)), n_inputs, prefix, summary
+        )
         ways = [] if whole is None else [whole]
-        cut = in_pieces(parts, task.output.strides[axis])
-        pieces = None if cut is None else united(cut.partials, cut.n_bytes)
+        cut = in_pieces(parts, step)
+        pieces = None if cut is None else self.in_parts(cut.partials, n_inputs, prefix, summary)
         if cut is not None and pieces is not None:
-            n_bytes = len(parts) * cut.n_bytes
             ways += [
-                in_sequence(prefix, pieces, final, n_inputs, n_bytes, summary)
+                in_sequence(prefix, pieces, final, n_inputs, cut.n_bytes, summary)
                 for final in self.at_once(cut.final, shapes(cut.final), 1)
             ]
         return least_counted(task, ways)
@@ -125,11 +113,25 @@ class ReduceFamily:
             return []
         prefix = f"{self.name}_pieces_{'_'.join(operand.dtype for operand in task.operands)}_{task.combine}"
         summary = f"reduction of pieces, then of their results, combine {task.combine}"
+        partial = self.in_parts(cut.partials, len(task.inputs), prefix, summary)
         return [
             in_sequence(prefix, partial, final, len(task.inputs), cut.n_bytes, summary)
-            for partial in self.at_once(cut.partial, shapes(cut.partial), 1)
             for final in self.at_once(cut.final, shapes(cut.final), 1)
+            if partial is not None
         ]
+
+    def in_parts(self, parts: Sequence[Pieces], n_inputs: int, prefix: str, summary: str) -> Compiled | None:
+        """Return parts of a reduction as one launch, None where one of them cannot be computed."""
+        result: Compiled | None = None
+        for part in parts:
+            one = least_counted(part.task, self.at_once(part.task, shapes(part.task)))
+            if one is None:
+                return None
+            one, then = moved_inputs(one, part.begins), Then(part.first_worker, part.n_bytes)
+            if result is not None:
+                one = one_after_another(prefix, result, one, n_inputs, then, summary)
+            result = one
+        return result
 
 
 @lru_cache(maxsize=KEPT_TASKS)

@@ -11,12 +11,12 @@ pieces whose results are combined in a second launch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from t10.codelets.body.picks import picked, picking_axes
 from t10.codelets.nest import indexed_axes
-from t10.codelets.reduce.pieces import SplitReduction, cuts
+from t10.codelets.reduce.pieces import Pieces, SplitReduction, cuts
 from t10.codelets.reduce.shape import least_slots
 from t10.core.dtypes import size_bytes
 from t10.core.task import Task, TaskOperand
@@ -24,15 +24,6 @@ from t10.core.tile import N_WORKERS
 
 MOST_PLACES = 4
 WORD_BYTES, ALIGNED_BYTES = 4, 8
-
-
-@dataclass(frozen=True, slots=True)
-class PickedReduction:
-    """`partials` of all places, and `final`, which combines what they leave in `n_bytes` of scratch memory each."""
-
-    partials: tuple[Task, ...]
-    final: Task
-    n_bytes: int
 
 
 def picking_axis(task: Task) -> int | None:
@@ -57,26 +48,32 @@ def _at(task: Task, axis: int, place: int) -> Task:
     return replace(task, extents=extents, body=picked(task.body, axis, first + place), origin=())
 
 
-def first_worker(parts: tuple[Task, ...], place: int) -> int:
-    """Return the worker with which the part of a place begins: an idle one where there is one for every result."""
-    n_results = prod(parts[0].extents[axis] for axis in parts[0].parallel_axes)
-    return place * n_results if len(parts) * n_results <= N_WORKERS else 0
+def as_parts(tasks: tuple[Task, ...], n_bytes: int) -> tuple[Pieces, ...]:
+    """Return tasks of one nest as parts whose results begin so many bytes one behind another.
+
+    Workers begin with different ones if there is one for every result.
+    """
+    n_results = prod(tasks[0].extents[axis] for axis in tasks[0].parallel_axes)
+    step = n_results if len(tasks) * n_results <= N_WORKERS else 0
+    begins = (0,) * len(tasks[0].inputs)
+    return tuple([Pieces(task, begins, place * step, place * n_bytes) for place, task in enumerate(tasks)])
 
 
-def in_pieces(parts: tuple[Task, ...], step: int) -> PickedReduction | None:
+def in_pieces(tasks: tuple[Task, ...], step: int) -> SplitReduction | None:
     """Return the tasks of all places in pieces that workers share, None where they cannot be cut.
 
     Results lie `step` elements one behind another.
     """
     best: tuple[int, tuple[SplitReduction, ...]] | None = None
-    for splits in zip(*map(cuts, parts), strict=True):
-        slots = sum(least_slots(split.partial) for split in splits) + least_slots(splits[0].final)
+    for splits in zip(*map(cuts, tasks), strict=True):
+        slots = sum(split.slots for split in splits) + least_slots(splits[0].final)
         if best is None or slots < best[0]:
             best = slots, splits
     if best is None:
         return None
-    partials, final = tuple([split.partial for split in best[1]]), best[1][0].final
-    n_bytes = -(-best[1][0].n_bytes // ALIGNED_BYTES) * ALIGNED_BYTES
+    splits = best[1]
+    n_bytes = -(-splits[0].n_bytes // ALIGNED_BYTES) * ALIGNED_BYTES
+    final = splits[0].final
     (bridge,) = final.inputs
 
     def along(operand: TaskOperand, stride: int) -> TaskOperand:
@@ -84,9 +81,10 @@ def in_pieces(parts: tuple[Task, ...], step: int) -> PickedReduction | None:
 
     final = replace(
         final,
-        extents=(len(parts), *final.extents),
+        extents=(len(tasks), *final.extents),
         inputs=(along(bridge, n_bytes // size_bytes(bridge.dtype)),),
         output=along(final.output, step),
         reduction_axes=tuple([each + 1 for each in final.reduction_axes]),
     )
-    return PickedReduction(partials, final, n_bytes)
+    partials = as_parts(tuple([split.partials[0].task for split in splits]), n_bytes)
+    return SplitReduction(partials, final, len(tasks) * n_bytes)

@@ -226,15 +226,16 @@ class _Nest:
         ways += [(own, when, self.longest) for when, own in first.point_ways()]
         if not ways or not last:
             return None
-        alone = self.joined(busiest_share([loop.extent for loop in self.outputs]))
-        may_unite = self.may_unite()
+        alone, may_unite = self.joined(busiest_share([o.extent for o in self.outputs])), self.may_unite()
         best: Column = IMPOSSIBLE
         few = max(self.few(own) for own, *_ in ways)
         for n in range(2, N_WORKERS + 1):
             share = -(-(self.n_outputs * n) // N_WORKERS)
             share = chosen(may_unite, share, np.minimum(self.n_outputs, alone * n))
-            less = chosen(self.n_outputs * n <= N_WORKERS, few, 0)
-            best = np.minimum(best, chosen(self.can_cut(n), share * self.piece(ways, n) - less, IMPOSSIBLE))
+            one = self.piece(ways, n)
+            cycles = chosen(self.can_cut(n), share * one, IMPOSSIBLE)
+            # Where each worker has one piece, the last of a row may be shorter.
+            best = np.minimum(best, chosen(self.n_outputs * n <= N_WORKERS, one - few, cycles))
         once = LAUNCH_CYCLES + min(own.once for own, *_ in ways)
         is_worth = N_WORKERS * 10 * self.busiest() > 11 * self.n_outputs
         if len(self.contributions) > 1:
