@@ -33,7 +33,7 @@ from t10.dialect.ods import Invalid
 if TYPE_CHECKING:
     from t10.core.geometry import Ints
 
-COMBINES = ("sum", "prod", "max", "min", "and", "or")
+COMBINES = ("sum", "prod", "max", "min", "maxnum", "minnum", "and", "or")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from t10.passes.fusion.normalize import mark_products, normalize, resolve_gather
 from t10.passes.fusion.pad_arguments import pad_arguments
 from t10.passes.fusion.pad_columns import pad_columns
 from t10.passes.fusion.pad_prices import PadPrice
-from t10.passes.fusion.quotients import defer_quotients, multiply_by_reciprocals
+from t10.passes.fusion.quotients import defer_quotients, drop_nans, multiply_by_reciprocals
 from t10.passes.fusion.read import read_function
 from t10.passes.fusion.reorder import reorder
 from t10.passes.fusion.reshapes import move_reshapes
@@ -256,6 +256,7 @@ def fuse_function(
     halve_gates(graph)
     if joins:
         stay_wide(graph)
+        drop_nans(graph)
         # `auto` has promised a bound that sums of small values, behind such a division, may exceed.
         defer_quotients(graph, lambda nest: partials.kind == "f16" and is_narrow(nest))
         multiply_by_reciprocals(graph)
@@ -263,12 +264,7 @@ def fuse_function(
         narrow_sums(graph, is_narrow, rounds_parts)
         if joins:
             split_joined(function, graph)
-        memory_bytes = chip.n_cores * chip.capacity_bytes if chip else None
-        dead = join_products(function, graph, memory_bytes) if joins else []
-        if joins:
-            join_alike(function, graph)
-            if partials.kind in ("f16", "mixed"):
-                join_moments(function, graph)
+        dead = _join(function, graph, chip, partials) if joins else []
         if chip is not None and storage is not None:
             _store(function, graph, chip, storage, partials if joins else None)
         write_function(function, graph)
@@ -280,6 +276,15 @@ def _rounds_parts(partials: Partials, graph: FusionGraph, nest: Nest) -> bool:
     """Return whether parts of a product's sums are rounded before they are added."""
     is_one = kind_of(nest) in ("contraction", "convolution") and is_product(nest)
     return is_one and partials.rounds_parts(n_rows_each(graph, nest))
+
+
+def _join(function: Any, graph: FusionGraph, chip: ChipSpec | None, partials: Partials) -> list[int]:
+    """Make one operator of several that read the same; returns arguments that are no longer read."""
+    dead = join_products(function, graph, chip.n_cores * chip.capacity_bytes if chip else None)
+    join_alike(function, graph)
+    if partials.kind in ("f16", "mixed"):
+        join_moments(function, graph)
+    return dead
 
 
 def _store(

@@ -15,7 +15,10 @@ from t10.core.scalar import ScalarFunction, ScalarOp, identity
 from t10.dialect.mlir import ir
 from t10.passes.bridge.write_generic import generic, write_body, write_operation
 
-FLOAT_COMBINES = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf", "min": "arith.minimumf"}
+FLOAT_COMBINES = {
+    "sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf", "min": "arith.minimumf",
+    "maxnum": "arith.maxnumf", "minnum": "arith.minnumf",
+}  # fmt: skip
 INTEGER_COMBINES = {
     "sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi", "min": "arith.minsi",
     "and": "arith.andi", "or": "arith.ori",

@@ -37,8 +37,30 @@ from t10.passes.bridge.tree import (
 from t10.passes.fusion.graph import PARALLEL, REDUCTION, FusionGraph, Nest, is_product, is_rounded
 from t10.passes.fusion.views import axes_read
 
+_MAXIMA = frozenset({"arith.maximumf", "arith.maxnumf"})
 LONGEST_SCALED = 256
 """Elements of a row up to which exponentials are divided by a power of two."""
+
+
+def drop_nans(graph: FusionGraph) -> None:
+    """Let the maximum of a softmax's row drop NaNs, as instructions do: the sum of its exponentials is one anyway."""
+    for nest in graph.nests():
+        found = _softmax_of(graph, nest)
+        if found is None:
+            continue
+        assert isinstance(found.power, Apply)
+        (below,) = found.power.operands
+        assert isinstance(below, Apply)
+        value, read = below.operands
+        assert isinstance(read, Read)
+        largest = graph.owners[read.value]
+        assert isinstance(largest, Nest)
+        is_own = (
+            graph.users[read.value] == {nest.result, found.total.result} and read.value not in graph.outputs
+        )
+        is_all = prod(largest.extents) == prod(nest.extents)
+        if is_own and is_all and [r.value for r in reads(largest.body)] == [r.value for r in reads(value)]:
+            graph.add(replace(largest, combine="arith.maxnumf"))
 
 
 def defer_quotients(graph: FusionGraph, is_narrow: Callable[[Nest], bool]) -> None:
@@ -136,7 +158,7 @@ def _is_below_one(graph: FusionGraph, power: Scalar) -> bool:
     ):
         return False
     largest = graph.owner(below.operands[1].value)
-    return isinstance(largest, Nest) and largest.combine == "arith.maximumf" and largest.epilogue is None
+    return isinstance(largest, Nest) and largest.combine in _MAXIMA and largest.epilogue is None
 
 
 def _axes_of_sum(nest: Nest, total: Nest, divisor: Read) -> list[AffineDim] | None:

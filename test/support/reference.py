@@ -24,6 +24,7 @@ BINARY: dict[str, Any] = {
     "arith.mulf": np.multiply,
     "arith.maxsi": np.maximum,
     "arith.maximumf": np.maximum,
+    "arith.maxnumf": np.fmax,
     "arith.minsi": np.minimum,
     "arith.minimumf": np.minimum,
 }
@@ -31,6 +32,8 @@ COMBINE: dict[str, tuple[Any, Any]] = {
     "sum": (np.add, 0),
     "max": (np.maximum, None),
     "min": (np.minimum, None),
+    "maxnum": (np.fmax, None),
+    "minnum": (np.fmin, None),
     "none": (None, 0),
 }
 
@@ -85,7 +88,7 @@ def compute(spec: OperatorSpec, values: Mapping[str, Array]) -> Array:
         bounds = np.iinfo(terms.dtype) if terms.dtype.kind == "i" else np.finfo(terms.dtype)
         start = bounds.min if spec.combine == "max" else bounds.max
         if terms.dtype.kind == "f":
-            start = -np.inf if spec.combine == "max" else np.inf
+            start = -np.inf if spec.combine in ("max", "maxnum") else np.inf
     result: Array = np.full(spec.output.shape, start, terms.dtype)
     if combine is None:
         result[where] = terms

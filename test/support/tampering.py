@@ -29,7 +29,7 @@ WORDS = re.compile(r"#linalg\.iterator_type<(\w+)>|#arith\.(?:fastmath|overflow)
 """Keywords of upstream attributes."""
 
 ENUMERATIONS: tuple[tuple[str, ...], ...] = (
-    ("sum", "prod", "max", "min", "and", "or"),
+    ("sum", "prod", "max", "min", "maxnum", "minnum", "and", "or"),
     ("contraction", "elementwise", "reduction", "gather", "convolution", "pooling"),
     ("shift", "copy_out", "relayout", "setup", "reduce"),
     ("fill", "sub_task", "combine", "epilogue"),

@@ -333,11 +333,11 @@ NAN, INFINITY = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize("place", [None, 0, 5, -1])
-@pytest.mark.parametrize("combine", ["max", "min"])
+@pytest.mark.parametrize("combine", ["max", "min", "maxnum", "minnum"])
 @pytest.mark.parametrize("axes", [(0,), (1,)])
 @pytest.mark.parametrize(("source", "target"), [("f16", "f16"), ("f32", "f32"), ("f16", "f32")])
 @pytest.mark.parametrize("initial", [True, False])
-def test_extremes_keep_nans_and_infinities(
+def test_extremes_keep_or_drop_nans_and_keep_infinities(
     source: str, target: str, axes: tuple[int], combine: Combine, place: int | None, initial: bool
 ) -> None:
     """One NaN a row or column, or in what was there before; infinities of both signs are none; large sums neither."""

@@ -81,6 +81,35 @@ def test_quotients_are_taken_behind_the_product(
     np.testing.assert_allclose(found["y"], expected(s, v), atol=tolerance)
 
 
+@pytest.mark.parametrize("is_read_by_product", [False, True])
+@pytest.mark.parametrize("on_tiles", [False, True])
+def test_a_nan_in_a_row_of_a_softmax_makes_all_of_it_nans(
+    on_tiles: bool, is_read_by_product: bool, tmp_path: Path
+) -> None:
+    if is_read_by_product:
+        attention(tmp_path / "model.onnx", TensorProto.FLOAT16, keys=24, depth=16)
+    else:
+        x = helper.make_tensor_value_info("s", TensorProto.FLOAT16, [HEADS, QUERIES, 24])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT16, None)
+        graph = helper.make_graph([helper.make_node("Softmax", ["s"], ["y"], name="softmax")], "g", [x], [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    executable = t10.compile(tmp_path / "model.onnx", chip="test-16", program=on_tiles)
+    (largest,) = (spec for spec in executable.plan.graph.operators if spec.name == "softmax.max")
+    assert largest.combine == "maxnum"
+    rng = np.random.default_rng(0)
+    s = rng.standard_normal((HEADS, QUERIES, 24)).astype(np.float16)
+    s[0, 1, 5], s[1, 0, :] = np.nan, np.nan
+    given = {"s": s}
+    if is_read_by_product:
+        given["v"] = rng.uniform(-1, 1, (HEADS, 24, 16)).astype(np.float16)
+    found = run_on_tiles(executable, given).outputs["y"] if on_tiles else executable.run(given)["y"]
+    is_nan = np.isnan(found).reshape(HEADS, QUERIES, -1)
+    assert is_nan[0, 1].all()
+    assert is_nan[1, 0].all()
+    assert is_nan.any(axis=2).sum() == 2
+
+
 @pytest.mark.parametrize("on_tiles", [False, True])
 def test_sums_in_f16_of_what_is_not_divided_are_within_their_bound(on_tiles: bool, tmp_path: Path) -> None:
     """No sum is beyond the largest value, and exponentials lose little: rows that are flat, steep, or far below 0."""

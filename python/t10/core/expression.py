@@ -32,7 +32,7 @@ AxisSizes = tuple[int, ...]
 
 AxisKind = Literal["parallel", "reduction"]
 Role = Literal["weight", "activation", "output"]
-Combine = Literal["none", "sum", "prod", "max", "min", "and", "or"]
+Combine = Literal["none", "sum", "prod", "max", "min", "maxnum", "minnum", "and", "or"]
 OperatorKind = Literal["contraction", "convolution", "reduction", "pooling", "elementwise", "gather"]
 
 

@@ -33,6 +33,8 @@ OPCODES: dict[Combine, str] = {
     "prod": "arith.mulf",
     "max": "arith.maximumf",
     "min": "arith.minimumf",
+    "maxnum": "arith.maxnumf",
+    "minnum": "arith.minnumf",
 }
 FLOATS = frozenset({"f16", "f32"})
 

@@ -11,9 +11,9 @@ from t10.core.expression import Combine
 def neutral_value(combine: Combine, dtype: str) -> float | int | bool:
     """Return the neutral element of a combination on an MLIR element type."""
     kind = numpy_dtype(dtype)
-    if combine in ("max", "min"):
+    if combine in ("max", "min", "maxnum", "minnum"):
         if kind.kind == "f":
-            return float("-inf") if combine == "max" else float("inf")
+            return float("-inf") if combine in ("max", "maxnum") else float("inf")
         if kind.kind == "b":
             return combine == "min"
         limits = np.iinfo(kind)

@@ -128,7 +128,7 @@ def made_steps() -> tuple[ComputeStep, ...]:
     combined = [
         combine_operator(dtype, combine)
         for dtype in (*FLOATS, "i32")
-        for combine in _combines("sum", "max", "min", "prod")
+        for combine in _combines("sum", "max", "min", "prod", *(("maxnum",) if dtype != "i32" else ()))
     ]
     return (
         *map(ComputeStep, (*_products(), *_reductions(), *_maps(), *_look_ups())),
@@ -167,7 +167,7 @@ def _reductions() -> Iterator[OperatorSpec]:
         (6, "sum", "f16", "0 extf>f32"), (6, "sum", "f32", "0"), (6, "max", "f16", "0"),
         (3, "max", "f32", "0"), (3, "sum", "f32", "0 0 mulf"), (3, "sum", "i32", "0"),
         (2, "sum", "f16", "0"), (2, "min", "f32", "0"), (2, "prod", "f32", "0"), (2, "max", "i32", "0"),
-        (1, "or", "i1", "0"),
+        (1, "or", "i1", "0"), (3, "maxnum", "f16", "0"), (2, "maxnum", "f32", "0"),
     )  # fmt: skip
     for n, combine, types, body in rows:
         for text in REDUCTIONS[:n]:

@@ -18,8 +18,16 @@ from t10.core.expression import Combine
 from t10.core.intervals import WIDE_DTYPES
 from t10.core.scalar import ScalarOp, constant_text
 
+NEUTRALS = {"sum": "0.0", "prod": "1.0", "max": "-inf", "min": "inf", "maxnum": "-inf", "minnum": "inf"}
 FLOAT_ACCUMULATOR, INTEGER_ACCUMULATOR = "$a7", "$m6"
-FLOATS = {"sum": "f32add", "prod": "f32mul", "max": "f32max", "min": "f32min"}
+FLOATS = {
+    "sum": "f32add",
+    "prod": "f32mul",
+    "max": "f32max",
+    "min": "f32min",
+    "maxnum": "f32max",
+    "minnum": "f32min",
+}
 INTEGERS = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "and": "and", "or": "or"}
 WIDE = {"sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi", "min": "arith.minsi", "and": "arith.andi",
         "or": "arith.ori"}  # fmt: skip
@@ -34,7 +42,7 @@ def accumulator(dtype: str) -> str:
 def neutral_text(combine: Combine, dtype: str) -> str:
     """Return the spelling of the value that changes nothing."""
     if is_float_type(dtype):
-        return {"sum": "0.0", "prod": "1.0", "max": "-inf", "min": "inf"}[combine]
+        return NEUTRALS[combine]
     kind = numpy_dtype(dtype)
     if combine in ("max", "min"):
         limits = (0, 1) if kind.kind == "b" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))

@@ -19,6 +19,9 @@ COMBINATIONS: dict[Combine, str] = {
     "and": "{a} & {b}",
     "or": "{a} | {b}",
 }
+EXTREMES: dict[Combine, str] = {
+    "max": "arith.maximumf", "min": "arith.minimumf", "maxnum": "arith.maxnumf", "minnum": "arith.minnumf"
+}  # fmt: skip
 TRUTHS: dict[Combine, str] = {
     "sum": "{a} | {b}", "prod": "{a} & {b}", "max": "{a} | {b}", "min": "{a} & {b}", "and": "{a} & {b}",
     "or": "{a} | {b}",
@@ -30,8 +33,8 @@ def combination(combine: Combine, dtype: str, a: str, b: str) -> str:
     if dtype == "i1":
         return TRUTHS[combine].format(a=a, b=b)
     kind = cpp_type(dtype)
-    if is_float(dtype) and combine in ("max", "min"):
-        return f"({FLOAT_OPS[f'arith.{combine}imumf'].format(a, b)})"
+    if is_float(dtype) and combine in EXTREMES:
+        return f"({FLOAT_OPS[EXTREMES[combine]].format(a, b)})"
     expression = COMBINATIONS[combine].format(a=a, b=b)
     return f"float(half({expression}))" if dtype == "f16" and combine == "prod" else f"{kind}({expression})"
 

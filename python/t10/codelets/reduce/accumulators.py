@@ -10,7 +10,8 @@
 | `Squares` | AACC[0, 2, 4, 6] | four f32 | sums of squares of f32 along a row |
 | `Integers` | a register of the MRF | an integer | integers and truth values |
 
-The maximum of a NaN and a number is the number to the instructions, a NaN to us. Beside running maxima and minima,
+The maximum of a NaN and a number is the number to the instructions, a NaN to us (but for `maxnum` and `minnum`). Beside
+running maxima and minima,
 sums of magnitudes run along: infinities and large numbers make no NaN of such a sum, and a NaN stays in it.
 """
 
@@ -27,7 +28,7 @@ from t10.codelets.loops.combining import INTEGERS, TRUTHS, neutral_text
 from t10.core.expression import Combine
 from t10.core.scalar import parse_constant
 
-FLOAT_NAMES = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}
+FLOAT_NAMES = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "maxnum": "max", "minnum": "min"}
 AACC = "aacc"
 """The stream of instructions that use the accumulators."""
 

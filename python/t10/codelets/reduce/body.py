@@ -9,6 +9,7 @@ from t10.codelets.body.rewrite import rewritten
 from t10.codelets.body.select import FORM_BY_DTYPE, Form, Selector, Unselectable
 from t10.codelets.body.virtual import Instruction
 from t10.codelets.reduce.accumulators import (
+    FLOAT_NAMES,
     Accumulator,
     Accumulators,
     Halves,
@@ -79,7 +80,7 @@ class Body:
             if dtype in ("ui32", "ui64", "i64", "index"):
                 raise Unselectable(f"reduction of {dtype}")
             return Integers(self.per_output, combine, result, dtype)
-        if combine not in ("sum", "prod", "max", "min"):
+        if combine not in FLOAT_NAMES:
             raise Unselectable(f"{combine} of floats")
         if combine == "sum":
             factors = self._half_factors(result) if self.shape.mode == "rows" and lanes == 4 else None

@@ -10,7 +10,8 @@ from t10.core.scalar import ScalarFunction, ScalarOp
 from t10.core.task import Task
 
 FLOAT_COMBINES: dict[Combine, str] = {"sum": "arith.addf", "prod": "arith.mulf", "max": "arith.maximumf",
-                                      "min": "arith.minimumf"}  # fmt: skip
+                                      "min": "arith.minimumf", "maxnum": "arith.maxnumf",
+                                      "minnum": "arith.minnumf"}  # fmt: skip
 INTEGER_COMBINES: dict[Combine, str] = {"sum": "arith.addi", "prod": "arith.muli", "max": "arith.maxsi",
                                         "min": "arith.minsi", "and": "arith.andi", "or": "arith.ori"}  # fmt: skip
 TRUTH_COMBINES: dict[Combine, str] = {"sum": "arith.ori", "prod": "arith.andi", "max": "arith.ori",
