@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,49 @@ def test_a_variance_that_is_an_output_stays_apart(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         executable.run({"x": x})["y"][:, 0], x.astype(np.float64).var(axis=1), rtol=1e-3
     )
+
+
+def written(path: Path, divisor: float = 96.0, other: str = "x") -> Path:
+    """Write a norm of x whose mean is the sum of `other` over a number, in f32 between casts."""
+    nodes = [
+        helper.make_node("Neg", ["x"], ["z"]),
+        helper.make_node("Cast", ["x"], ["w"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", [other], ["o"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["o", "axes"], ["t"]),
+        helper.make_node("Div", ["t", "n"], ["m"]),
+        helper.make_node("Sub", ["w", "m"], ["d"]),
+        helper.make_node("Mul", ["d", "d"], ["s"]),
+        helper.make_node("ReduceMean", ["s"], ["v"], axes=[-1]),
+        helper.make_node("Add", ["v", "e"], ["u"]),
+        helper.make_node("Sqrt", ["u"], ["r"]),
+        helper.make_node("Div", ["d", "r"], ["q"]),
+        helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT16),
+    ]
+    return save(path / "m.onnx", nodes, np.float16, (8, 96), axes=np.array([-1]),
+                n=np.array(divisor, np.float32), e=np.array(EPSILON, np.float32))  # fmt: skip
+
+
+def close_to(path: Path, mean: Callable[[Array], Array]) -> None:
+    """Run a norm, and compare with one of a given mean."""
+    executable = t10.compile(path, chip="test-16", program=False, partials="mixed")
+    x = (np.random.default_rng(5).standard_normal((8, 96)) + 1).astype(np.float16)
+    centred = x.astype(np.float64) - mean(x.astype(np.float64))
+    expected = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + EPSILON)
+    np.testing.assert_allclose(executable.run({"x": x})["y"], expected, atol=5e-3)
+
+
+def test_a_norm_that_is_written_out_exchanges_its_sums_once(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    assert len(names(t10.compile(path, chip="test-16", program=False, partials="mixed"))) == 2
+    close_to(path, lambda x: x.mean(axis=1, keepdims=True))
+
+
+def test_a_sum_divided_by_another_number_stays_apart(tmp_path: Path) -> None:
+    close_to(written(tmp_path, divisor=80.0), lambda x: x.sum(axis=1, keepdims=True) / 80)
+
+
+def test_a_mean_of_other_rows_stays_apart(tmp_path: Path) -> None:
+    close_to(written(tmp_path, other="z"), lambda x: -x.mean(axis=1, keepdims=True))
 
 
 @pytest.mark.parametrize("shape", [(1, 8), (3, 70), (17, 100), (2, 5, 64), (16, 1000)])
