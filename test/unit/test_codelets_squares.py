@@ -45,7 +45,8 @@ def test_squared_distances_are_right(rows: int, n: int) -> None:
     run, assembly = ran(distances(rows, n))
     run.check(rtol=1e-5, atol=1e-5)
     are_fours = n % 4 == 0
-    assert n < 16 or ("f32v4sqacc" if are_fours else "f32v2mac") in assembly
+    # Of few rows pieces may be too short for a loop.
+    assert n < 16 or "Reduce_pieces" in assembly or ("f32v4sqacc" if are_fours else "f32v2mac") in assembly
 
 
 @pytest.mark.parametrize("body", [SQUARE, PRODUCT])

@@ -96,11 +96,14 @@ def uneven_cuts(task: Task) -> Iterator[SplitReduction]:
     nest = levels(task)
     rows = [level for level in nest if not level.is_reduction]
     reductions = [level for level in nest if level.is_reduction]
+    n_rows = n_points(tuple(rows))
     for cut in reductions:
-        for n in range(2, N_WORKERS // n_points(tuple(rows)) + 1):
+        for n in range(2, N_WORKERS // n_rows + 1):
             length = -(-cut.extent // (n * VECTOR)) * VECTOR
             rest = cut.extent - (n - 1) * length
-            if cut.extent % (n * VECTOR) and length >= 2 * VECTOR and rest >= VECTOR:
+            # Equal pieces of several rows may be no one loop.
+            is_wanted = cut.extent % (n * VECTOR) or n_rows > 1
+            if is_wanted and length >= 2 * VECTOR and rest >= VECTOR:
                 yield _cut_unevenly(task, rows, reductions, cut, n, length)
 
 
