@@ -160,15 +160,22 @@ def _shares(
     text.align()
     text.label(then_label)
     own = {second.numbers[number] for number in outputs}
+    found: set[str] = set()
     for line in _again(first, second):
         text.lines.append(line)
         worker, loaded = WORKER.match(line), LOADED.search(line)
         if worker is not None and then.first_worker:
+            found.add("worker")
             text.op(f"add {worker[1]}, {worker[1]}, {-then.first_worker}")
             text.op(f"brneg {worker[1]}, {end}")
         if loaded is not None and int(loaded[2]) in own:
+            found.add("output")
             for begin in range(0, then.n_bytes, LARGEST_STEP):
                 text.op(f"add {loaded[1]}, {loaded[1]}, {min(then.n_bytes - begin, LARGEST_STEP)}")
+    if ("worker" not in found and then.first_worker) or "output" not in found:
+        raise T10Error(
+            f"codelet {second.codelet.name} takes its number or its output's address in another way"
+        )
     text.label(end)
     text.op(EXIT)
     state = _state(first, second)
@@ -187,7 +194,11 @@ def _state(first: _Part, second: _Part) -> tuple[Field, ...]:
             if known is None:
                 fields[number] = replace(made, name=name + made.name)
             else:
-                fields[number] = replace(known, align_bytes=max(known.align_bytes, made.align_bytes))
+                fields[number] = replace(
+                    known,
+                    align_bytes=max(known.align_bytes, made.align_bytes),
+                    is_interleaved=known.is_interleaved or made.is_interleaved,
+                )
     return tuple(fields.values())
 
 
