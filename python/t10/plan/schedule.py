@@ -24,14 +24,16 @@ from t10.cost.operator import operator_cycles
 from t10.errors import InfeasiblePlanError
 from t10.plan.assemble import assemble, cycles_of, fronts_at_levels
 from t10.plan.context import Context, context_of
+from t10.plan.fewer_cores import choices_on_fewer_cores
 from t10.plan.fit.explain_fit import explaining
 from t10.plan.fronts.cache import PlanCache
 from t10.plan.fronts.helper import kept_helpers
 from t10.plan.fronts.operator_fronts import operator_fronts
+from t10.plan.fronts.shown import with_fronts
 from t10.plan.greedy.algorithm1 import base_bytes, by_reading, free_bytes, reconciled, tables_of
 from t10.plan.greedy.chain import followed
 from t10.plan.greedy.on_links import with_numberings
-from t10.plan.joint.choose import JointPlanner, deadline_of, is_past
+from t10.plan.joint.choose import JointPlanner, KnownChoice, deadline_of, is_past
 from t10.plan.joint.solve import FEW_OPERATORS
 from t10.plan.joint.states import NUMBERED, PLAIN, Breadth
 from t10.plan.memory.allocation import memory_bytes
@@ -41,8 +43,7 @@ from t10.plan.memory.wishes import Wishes
 from t10.plan.options import PlanOptions, Progress, Reading
 from t10.plan.prefetch.choose import fetched_plan, kept_or_fetched
 from t10.plan.prefetch.fetching import with_waits
-from t10.plan.search.alternatives import evaluate_plans
-from t10.plan.search.listed import costed, room_hint
+from t10.plan.search.listed import room_hint
 from t10.plan.search.pareto import Front
 from t10.plan.sharing import best_sharing
 
@@ -180,18 +181,18 @@ def _joint_plan(
         if progress:
             progress("reconcile", done, total)
 
-    tables = tables_of(context, fronts)
-    readings: dict[Reading, tuple[Choice, ...] | None] = {
-        reading: by_reading(context, fronts, tables, reading) for reading in READINGS
-    }
+    readings = _starts(context, fronts)
     whole_room = context.chip.capacity_bytes - base_bytes(context)
     room = whole_room - _program_bytes(context, fronts, readings, placing)
 
     deadline = deadline_of(options)
 
-    def planned(breadth: Breadth | None, numbered: int = 0) -> tuple[ModulePlan | None, bool]:
+    def planned(
+        breadth: Breadth | None, numbered: int = 0, known: Sequence[KnownChoice] = ()
+    ) -> tuple[ModulePlan | None, bool]:
+        others = readings, report, breadth, room
         planner = JointPlanner(
-            context, fronts, options, readings, report, breadth, room, numbered=numbered, deadline=deadline
+            context, fronts, options, *others, numbered=numbered, known=known, deadline=deadline
         )
         plan, is_placed = _beside_program(context, fronts, planner, placing, room, progress)
         if not is_placed and room < whole_room:
@@ -202,14 +203,26 @@ def _joint_plan(
     for breadth in (None, PLAIN):
         plan, is_placed = planned(breadth)
         if plan is not None:
+            links = links_of(context.cost)
+            if links is None or len(context.graph.operators) > FEW_OPERATORS:
+                return plan
             # More states are not always solved as well.
-            is_linked = links_of(context.cost) is not None and len(context.graph.operators) <= FEW_OPERATORS
-            other = planned(breadth, NUMBERED)[0] if is_linked and not is_past(deadline) else None
-            return min((plan, other or plan), key=partial(_placed_cycles, context))
+            others = [None if is_past(deadline) else planned(breadth, NUMBERED)[0]]
+            cycles = min(sum_of_cycles(each) for each in (plan, *others) if each is not None)
+            known = choices_on_fewer_cores(context, links, options, _starts, cycles, deadline)
+            if known:
+                others.append(planned(breadth, known=known)[0])
+            return min((plan, *(o for o in others if o)), key=partial(_placed_cycles, context))
         if not is_placed:
             break
     # Algorithm 1 says which operator does not fit, and may know a packing that does.
     return _greedy_plan(context, fronts, replace(options, reading="best"), progress, placing)
+
+
+def _starts(context: Context, fronts: tuple[Front, ...]) -> dict[Reading, tuple[Choice, ...] | None]:
+    """Return what Algorithm 1 chooses, by reading."""
+    tables = tables_of(context, fronts)
+    return {reading: by_reading(context, fronts, tables, reading) for reading in READINGS}
 
 
 def _beside_program(
@@ -232,7 +245,7 @@ def _beside_program(
         bound_cycles = joint.bound_cycles if bound_cycles is None else min(bound_cycles, joint.bound_cycles)
         plan = placing(assemble(context, joint.states, joint.choices, progress))
         found = replace(joint, bound_cycles=bound_cycles)
-        return _with_fronts(context, plan, fronts, found.optimality(sum_of_cycles(plan)))
+        return with_fronts(context, plan, fronts, found.optimality(sum_of_cycles(plan)))
 
     def closed(plan: ModulePlan) -> ModulePlan:
         known, cycles = _known(plan), _placed_cycles(context, plan)
@@ -318,31 +331,6 @@ def sum_of_cycles(plan: ModulePlan) -> int:
     return sum(scheduled.active.cycles.total for scheduled in plan.operators)
 
 
-def _with_fronts(
-    context: Context, plan: ModulePlan, fronts: tuple[Front, ...], optimality: Optimality
-) -> ModulePlan:
-    """Return a plan whose operators show their whole fronts, with the plan chosen among them."""
-    # Operators that differ in names only have one front.
-    shown: dict[tuple[int, OperatorPlan, int], Front] = {}
-    operators: list[ScheduledOperator] = []
-    for step, (scheduled, front) in enumerate(zip(plan.operators, fronts, strict=True)):
-        active = scheduled.active
-        key = id(front), active.plan, active.active_bytes
-        if key not in shown:
-            shown[key] = _with_plan(context, step, front, active)
-        operators.append(replace(scheduled, pareto=shown[key]))
-    return replace(plan, operators=tuple(operators), optimality=optimality)
-
-
-def _with_plan(context: Context, step: int, front: Front, active: CostedPlan) -> Front:
-    """Return a front that holds an operator's plan at the same kind of price as the others, still least bytes first."""
-    if any(priced.plan == active.plan for priced in front):
-        return front
-    arrays = evaluate_plans(context.graph.operators[step], context.cost, (active.plan,))
-    place = sum(priced.active_bytes < active.active_bytes for priced in front)
-    return (*front[:place], costed(active.plan, arrays, 0), *front[place:])
-
-
 def _greedy_plan(
     context: Context,
     fronts: tuple[Front, ...],
@@ -367,7 +355,7 @@ def _greedy_plan(
         for candidate in candidates:
             plan = placing(assemble(context, *candidate, progress))
             if plan.end_bytes <= context.chip.data_end_bytes:
-                return _with_fronts(context, plan, fronts, Optimality("greedy", sum_of_cycles(plan)))
+                return with_fronts(context, plan, fronts, Optimality("greedy", sum_of_cycles(plan)))
             end = plan.end_bytes
         spare += end - context.chip.data_end_bytes
     raise InfeasiblePlanError(

@@ -43,6 +43,14 @@ Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class KnownChoice:
+    """A choice to begin with that is none of the fronts': a plan and an idle level of every operator."""
+
+    plans: tuple[OperatorPlan, ...]
+    levels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JointChoice:
     """States and the choice among them, one per operator; modelled cycles of all, and what none can undercut.
 
@@ -55,6 +63,12 @@ class JointChoice:
     cycles: int
     bound_cycles: int
     greedy_cycles: Mapping[Reading, int]
+
+    def known(self) -> KnownChoice:
+        """Return the choice as one that others begin with."""
+        chosen = zip(self.states, self.choices, strict=True)
+        plans = tuple(states[choice.plan].plan for states, choice in chosen)
+        return KnownChoice(plans, tuple(choice.level for choice in self.choices))
 
     def optimality(self, cycles: int) -> Optimality:
         """Return how good the choice is known to be; `cycles` are those of the assembled model."""
@@ -94,11 +108,13 @@ class JointPlanner:
         room_bytes: int | None = None,
         *,
         numbered: int = 0,
+        known: Sequence[KnownChoice] = (),
         deadline: float | None = None,
     ) -> None:
         """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them.
 
-        Of each operator `numbered` have other parts in different groups of cores. Of deep models those stay with which
+        Of each operator `numbered` have other parts in different groups of cores; plans of `known` choices are states
+        too. Of deep models those stay with which
         choices take least in `room_bytes`. It ends at a `deadline` of the monotonic clock.
         """
         self.context, self.options, self.report, self.deadline = context, options, report, deadline
@@ -114,24 +130,26 @@ class JointPlanner:
         first = THINNED if is_thinned else breadth
         if numbered:
             first = replace(first or breadth_of(context), numbered=numbered)
-        self.states = states_of(context, fronts, options, list(kept.values()), first)
+        plans_kept = [*kept.values(), *(choice.plans for choice in known)]
+        self.states = states_of(context, fronts, options, plans_kept, first)
         self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
         self._first: Selection | None = None
         if room_bytes is not None and is_thinned:
-            starts = [self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()]
+            starts = [self._rows_of(plans, _levels(greedy[reading])) for reading, plans in kept.items()]
             self.states = thinned(self.states, self.selection(room_bytes), starts)
             self.pair_costs = JointCosts(context, self.states, lambda: report(0, MOST_ROUNDS))
             self._first = None
         self.found: dict[int, Ints] = {}
         self.starts: dict[Reading, Ints] = {
-            reading: self._rows_of(plans, greedy[reading] or ()) for reading, plans in kept.items()
+            reading: self._rows_of(plans, _levels(greedy[reading])) for reading, plans in kept.items()
         }
+        self.known: list[Ints] = [self._rows_of(choice.plans, choice.levels) for choice in known]
 
     def best(self, room_bytes: int) -> JointChoice | None:
         """Return the best choice for which a core has `room_bytes`, None if nothing fits."""
-        for rows in self.starts.values():
+        starts = [*self.known, *self.starts.values()]
+        for rows in starts:
             self._settle(self.selection(room_bytes), [rows])
-        starts = list(self.starts.values())
         selection = self.selection(room_bytes)
         best: Solution | None = None
         near: list[Ints] = []
@@ -166,7 +184,7 @@ class JointPlanner:
             return None
         best = replace(best, bound_cycles=bound_cycles)
         self.found[room_bytes] = best.rows
-        for rows in self.starts.values():
+        for rows in (*self.known, *self.starts.values()):
             # A choice within the gap may be worse than one of Algorithm 1's, whose costs are exact.
             cycles = selection.cycles(rows)
             if cycles < best.cycles and selection.fits(rows):
@@ -296,20 +314,24 @@ class JointPlanner:
         }
         return JointChoice(self.states, tuple(choices), cycles, min(found.bound_cycles, cycles), greedy)
 
-    def _rows_of(self, kept: Sequence[OperatorPlan], greedy: Sequence[Choice]) -> Ints:
-        """Return the rows of a choice among the fronts."""
+    def _rows_of(self, kept: Sequence[OperatorPlan], levels: Sequence[int]) -> Ints:
+        """Return the rows of a choice."""
         first = 0
         rows: list[int] = []
-        for states, priced, plan, choice in zip(self.states, self.pair_costs.rows, kept, greedy, strict=True):
+        for states, priced, plan, level in zip(self.states, self.pair_costs.rows, kept, levels, strict=True):
             table = priced.table
             state = next(number for number, s in enumerate(states) if s.plan == plan)
-            rows.append(first + int(np.nonzero((table.plan == state) & (table.level == choice.level))[0][0]))
+            rows.append(first + int(np.nonzero((table.plan == state) & (table.level == level))[0][0]))
             first += len(table.plan)
         return np.array(rows, np.int64)
 
     def _is_over(self) -> bool:
         self.report(0, MOST_ROUNDS)
         return is_past(self.deadline)
+
+
+def _levels(choices: Sequence[Choice] | None) -> list[int]:
+    return [choice.level for choice in choices or ()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,6 +202,11 @@ def _ranked_states(
             chosen = {
                 each.plan: alone(each) for each in _thinned(front, breadth.of_front, kept_by_front[id(front)])
             }
+            # Those that were chosen for other numbers of cores are none of the front.
+            chosen |= {
+                each.plan: each
+                for each in prices.of(step, [p for p in kept_by_front[id(front)] if p not in chosen])
+            }
             if options.forced_for(spec.name) is None:
                 chosen |= {
                     each.plan: each
