@@ -103,6 +103,16 @@ def test_slow_links_are_left_unused(tmp_path: Path) -> None:
     assert cycles(model, three) <= cycles(model, one)
 
 
+def test_storage_orders_are_those_of_a_plan_on_few_cores(tmp_path: Path) -> None:
+    """Orders were compared on all cores only: the one that is best on one chip of four lost."""
+    model = tmp_path / "model.onnx"
+    model.write_bytes(random_model(11)[0].SerializeToString())
+    outer = {"name": "chip", "count": 4, "topology": "tree", "children": 2}
+    links = {"link_bytes_per_cycle": 4, "latency_cycles": 600}
+    four = linked(COUNTED, (Level(name="core", count=16), Level.model_validate({**outer, **links})))
+    assert cycles(model, four) <= cycles(model, COUNTED)
+
+
 def test_first_cores_are_those_of_groups_and_rows() -> None:
     chips = Level.model_validate(
         {"name": "chip", "count": 3, "topology": "ring", "link_bytes_per_cycle": 4, "latency_cycles": 9}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from t10.chip import ChipSpec
 from t10.core.costs import links_of
 from t10.core.expression import OperatorSpec
+from t10.core.first_cores import fewer_cores
 from t10.core.graph import Graph
 from t10.cost import CostModel
 from t10.errors import InfeasiblePlanError
@@ -24,7 +25,22 @@ FEW = Breadth(of_front=14, of_candidates=12, following=8, leading=4)
 
 
 def quick_cycles(graph: Graph, chip: ChipSpec, cost: CostModel) -> int | None:
-    """Return the cycles of the best choice among few plans and layouts, None if none of them fits."""
+    """Return the cycles of the best choice among few plans and layouts, None if none of them fits.
+
+    On a chip with links it may run on the first cores only, fewer and fewer as long as that is faster.
+    """
+    best = _cycles(graph, chip, cost)
+    links = links_of(cost)
+    for n_cores in () if links is None or best is None else fewer_cores(links):
+        found = _cycles(graph, chip.model_copy(update={"n_cores": n_cores}), cost)
+        if found is None or (best is not None and found >= best):
+            break
+        best = found
+    return best
+
+
+def _cycles(graph: Graph, chip: ChipSpec, cost: CostModel) -> int | None:
+    """Return the cycles of the best choice on the cores of a chip."""
     context = context_of(graph, chip, cost)
     known: dict[OperatorSpec, Front] = {}
     fronts: list[Front] = []
