@@ -114,8 +114,8 @@ class JointPlanner:
         """Make and price the states, as many as `states_of` says; `greedy` are choices to start from, among them.
 
         Of each operator `numbered` have other parts in different groups of cores; plans of `known` choices are states
-        too. Of deep models those stay with which
-        choices take least in `room_bytes`. It ends at a `deadline` of the monotonic clock.
+        too. Of deep models those stay with which choices take least in `room_bytes`. It ends at a `deadline` of the
+        monotonic clock.
         """
         self.context, self.options, self.report, self.deadline = context, options, report, deadline
         self.work_left: int = MOST_WORK
