@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,11 @@ def stated(plan: ModulePlan) -> ModulePlan:
     )
 
 
+def _unnumbered(text: str) -> str:
+    """Return a text whose resources have one name: a context numbers what it has read before."""
+    return re.sub(r"\bconstant(_1)+\b", "constant", text)
+
+
 def check(module: Any, model: ReadModule, plan: ModulePlan) -> None:
     """Write a plan, and read it back from the text before and after it has been placed."""
     module.operation.attributes[CHIP] = ir.StringAttr.get(TEST_CHIP.name)
@@ -140,7 +146,7 @@ def check(module: Any, model: ReadModule, plan: ModulePlan) -> None:
     place_module(written, TEST_CHIP, DataRoom(TEST_CHIP))
     text = module_text(written)
     placed = ir.Module.parse(text)
-    assert module_text(placed) == text
+    assert _unnumbered(module_text(placed)) == _unnumbered(text)
     assert stated(program_plan(read_program(placed), TEST_CHIP)) == stated(there)
 
 
