@@ -77,13 +77,13 @@ func.func private @scatter(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: partial = "sum" of 1 copies, expected one of sum, prod, max, min, and, or and several}}
+// expected-error @+1 {{argument #0: partial = "sum" of 1 copies, expected one of sum, prod, max, min, maxnum, minnum, and, or and several}}
 func.func private @partial(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 3], rp = [0, 2], partial = "sum"}>>)
 
 // -----
 
 #grid = #rtensor.grid<{f_op = [2, 3, 1], lengths = [1, 1, 6], steps = [1, 1, 3], loop_order = [2], core_order = [0, 1], phases = [[], [], [[2, 1, 3, 1], [3, 1, 2, 0]]]}>
-// expected-error @+1 {{argument #0: partial = "mean" of 3 copies, expected one of sum, prod, max, min, and, or and several}}
+// expected-error @+1 {{argument #0: partial = "mean" of 3 copies, expected one of sum, prod, max, min, maxnum, minnum, and, or and several}}
 func.func private @combine(tensor<2x6xf16, #rtensor.layout<#grid, {map = affine_map<(m, n, k) -> (m, k)>, fs = [2, 1], ft = [1, 1], rp = [0, 0], partial = "mean"}>>)
 
 // -----

@@ -114,7 +114,7 @@ func.func @f() {
 #by_rows = #rtensor.grid<{f_op = [4, 1], lengths = [2, 8], steps = [1, 1], loop_order = [], core_order = [0], phases = [[], []]}>
 #rows = #rtensor.layout<#by_rows, {map = affine_map<(m, n) -> (m, n)>, fs = [4, 1], ft = [1, 1], rp = [0, 0]}>
 func.func @f() {
-  // expected-error @+1 {{'rtensor.fill' op combine is "mean", expected one of sum, prod, max, min, and, or}}
+  // expected-error @+1 {{'rtensor.fill' op combine is "mean", expected one of sum, prod, max, min, maxnum, minnum, and, or}}
   %y = "rtensor.fill"() {combine = "mean"} : () -> tensor<8x8xf16, #rows>
   return
 }
